@@ -80,17 +80,17 @@ COMMENT ON COLUMN choices.facts IS 'Details of the reason as JSON, such as the n
 COMMENT ON COLUMN choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN choices.weekly_ai IS 'AI views in that week';
 
-COMMENT ON TABLE emails IS 'Reports and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON TABLE emails IS 'Reports and alerts that were sent, or are to be: recipients, periods and outcomes. One row per report, project, period and recipient.';
 COMMENT ON COLUMN emails.report IS 'Name of the report, such as weekly, or alert';
 COMMENT ON COLUMN emails.project IS 'Project id on the platform; - for all projects';
 COMMENT ON COLUMN emails.period IS 'Period the report covers, such as 2026-W46';
 COMMENT ON COLUMN emails.recipient IS 'Email address, or name of a channel';
-COMMENT ON COLUMN emails.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
+COMMENT ON COLUMN emails.state IS 'sending (recorded before anything is sent), sent, written (to a file, because there is no mail server; sent once there is one, if its period is still the last), waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
 COMMENT ON COLUMN emails.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';
 COMMENT ON COLUMN emails.message_id IS 'Message-ID of the email, or id of the webhook, for finding it in logs';
 COMMENT ON COLUMN emails.attempts IS 'Number of delivery attempts';
 COMMENT ON COLUMN emails.tried_at IS 'When the last attempt started (UTC)';
-COMMENT ON COLUMN emails.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
+COMMENT ON COLUMN emails.settled_at IS 'When it became sent, written, failed or unknown (UTC); NULL until then';
 COMMENT ON COLUMN emails.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
 COMMENT ON COLUMN emails.note IS 'What the mail server or the channel said, or where the file is';
 COMMENT ON COLUMN emails.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts';

@@ -68,7 +68,8 @@ async function sendOnce(
   const at = now();
   const isStopped = () => signal.aborted || (!('channel' in message) && transport.isSilent());
   const known = () => readDeliveriesTo(state, key);
-  const isToBeSent = () => !isStopped() && mayBeTried(known(), key.project, admission, at);
+  const isToBeSent = () =>
+    !isStopped() && mayBeTried(known(), key.project, admission, () => transport.via, at);
   if (!isToBeSent()) return undefined;
   const refusal = await sender.refusal();
   if (refusal !== undefined) throw refusal;

@@ -26,11 +26,11 @@ export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKe
     .slice(0, 32);
 
 /**
- * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived.
+ * How an attempt ended. After `written`, `not-sent` and `refused`, the message is known not to have arrived.
  * The words are the server's, or the path of the file.
  */
 export interface SendOutcome {
-  readonly kind: 'sent' | 'not-sent' | 'refused' | 'unknown';
+  readonly kind: 'sent' | 'written' | 'not-sent' | 'refused' | 'unknown';
   readonly words: string;
 }
 
@@ -47,12 +47,14 @@ const LAST_RETRY_MS = 4 * 3_600_000;
 /**
  * Whether a report of a period may be sent to a recipient now, about a project or all of them, given the deliveries of
  * that report and period to the recipient. What arrived or may have arrived is sent again only with `force`, also where
- * it was about one project and this is about all of them, or the reverse.
+ * it was about one project and this is about all of them, or the reverse. What was written to a file is sent when `via`
+ * says that there is a mail server.
  */
 export function mayBeTried(
   known: readonly Delivery[],
   project: string,
   admission: DeliveryAdmission,
+  via: () => Delivery['via'],
   now: Date,
 ): boolean {
   const own = known.find((delivery) => delivery.project === project);
@@ -62,13 +64,15 @@ export function mayBeTried(
   if (known.some((one) => (one.project === ALL_PROJECTS) !== isDigest && mayHaveArrived(one))) return false;
   if (own === undefined) return true;
   const { state, attempts, next_attempt_at: next } = own;
+  if (state === 'written') return admission !== 'due' || via() !== 'outbox';
   if (state !== 'waiting') return false;
   // A time later than its delay allows was stored by a clock that was ahead.
   const isAhead = next !== null && next > addMilliseconds(now, retryDelayMs(attempts));
   return admission !== 'due' || next === null || next <= now || isAhead;
 }
 
-const mayHaveArrived = ({ state }: Delivery): boolean => state !== 'waiting' && state !== 'failed';
+const mayHaveArrived = ({ state }: Delivery): boolean =>
+  state === 'sending' || state === 'sent' || state === 'unknown';
 
 /** The delivery after its attempt. */
 export function settled(delivery: Delivery, { kind, words: note }: SendOutcome, now: Date): Delivery {
@@ -112,13 +116,17 @@ export class DeliveryError extends ReadershipError {
   }
 }
 
-/** How many of the deliveries were sent, in words, and the error about the others, if there are any. */
+/** How many of the deliveries were sent, in words, and the error about those that failed, if there are any. */
 export function sentOf(deliveries: readonly Delivery[]) {
-  const others = deliveries.filter(({ state }) => state !== 'sent');
+  const sent = deliveries.filter(({ state }) => state === 'sent').length;
+  const written = deliveries.filter(({ state }) => state === 'written').length;
+  const others = deliveries.filter(({ state }) => state !== 'sent' && state !== 'written');
   const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
-  const sent = counted(deliveries.length - others.length, noun);
+  const first =
+    sent === 0 && written > 0 ? `${counted(written, noun)} written to a file` : `${counted(sent, noun)} sent`;
+  const second = sent > 0 && written > 0 ? `, ${written} written to a file` : '';
   return {
-    words: `${sent} sent${others.length === 0 ? '' : `, ${others.length} not`}`,
+    words: `${first}${second}${others.length === 0 ? '' : `, ${others.length} not`}`,
     error: others.length === 0 ? undefined : new DeliveryError(others),
   };
 }
@@ -132,6 +140,8 @@ export interface PeriodState {
   /** When to stop waiting for missing days. */
   readonly until: Date;
   readonly recipients: readonly Recipient[];
+  /** How emails are sent. */
+  readonly via: () => Delivery['via'];
   /** A project id, or `-` for all projects. */
   readonly project: string;
   /** The deliveries of this report and period, about this project or all of them. */
@@ -151,7 +161,7 @@ export interface Wait {
  * later, or has failed.
  */
 export function whatIsDue(
-  { days, daysLoaded, from, until, recipients, project, deliveries }: PeriodState,
+  { days, daysLoaded, from, until, recipients, via, project, deliveries }: PeriodState,
   now: Date,
 ): { readonly recipients: readonly Recipient[] } | Wait | undefined {
   const open = recipients.filter((recipient) =>
@@ -159,6 +169,7 @@ export function whatIsDue(
       deliveries.filter((delivery) => isSameRecipient(delivery.recipient, recipient)),
       project,
       'due',
+      via,
       now,
     ),
   );

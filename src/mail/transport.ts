@@ -102,7 +102,7 @@ function outboxFileName(key: DeliveryKey): string {
   return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;
 }
 
-/** Emails as `.eml` files in a folder. The words of an outcome are the path of the file. */
+/** Emails as `.eml` files in a folder, which reach nobody. The words of an outcome are the path of the file. */
 export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
   isSilent: () => false,
@@ -111,7 +111,7 @@ export const outboxTransport = (directory: string): MailTransport => ({
     try {
       writeWhole(path, bytes.toString());
       await syncToDisk(path);
-      return { kind: 'sent', words: path };
+      return { kind: 'written', words: path };
     } catch (error) {
       return { kind: 'not-sent', words: `cannot write ${path}: ${messageOf(error)}` };
     }

@@ -1,5 +1,6 @@
 import { dirname, relative } from 'node:path';
 import type { Runtime } from '../app/workspace.js';
+import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
@@ -7,6 +8,9 @@ import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import type { Using } from '../steps/parts.js';
 import type { RunOutcome } from '../service/run.js';
+
+/** What to do about emails that were written to files. */
+export const MAIL_SERVER_ADVICE = `Set ${SMTP_URL_VARIABLE} in .env, then: readership run`;
 
 type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
@@ -26,12 +30,16 @@ export function mailLines(
   const isLatest = ({ report, project, period }: Delivery) =>
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
   const known = all.filter((one) => one.state !== 'unknown' && (isLatest(one) || isNew(one)));
+  const isWritten = known.some(({ state }) => state === 'written') && workspace.invocation.sandbox !== true;
   const nameOf = (id: string): string =>
     id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     // What leaves something to do is listed one by one.
-    ...known.filter(({ state }) => state !== 'sent').map((delivery) => deliveryLine(delivery, runtime)),
+    ...known
+      .filter(({ state }) => state !== 'sent' && state !== 'written')
+      .map((delivery) => deliveryLine(delivery, runtime)),
     ...sentLines(known, isNew, nameOf, runtime),
+    ...(isWritten ? [`What was written is not sent. ${MAIL_SERVER_ADVICE}`] : []),
     ...held.map(
       ({ report, period, project, for: what, until }) =>
         `${report} ${period}, ${nameOf(project)}: waiting for ${what}${until === null ? '' : ` until ${moment(until)} at the latest`}`,
@@ -49,8 +57,8 @@ function sentLines(
   const found = new Map<string, Delivery[]>();
   for (const delivery of deliveries) {
     const { report, period, project, state } = delivery;
-    if (state !== 'sent') continue;
-    const how = `${isNew(delivery) ? '' : 'already '}${delivery.via === 'outbox' ? 'written' : 'sent'} to`;
+    if (state !== 'sent' && state !== 'written') continue;
+    const how = `${isNew(delivery) ? '' : 'already '}${state} to`;
     const line = `${report} ${period}, ${nameOf(project)}: ${how}`;
     found.set(line, [...(found.get(line) ?? []), delivery]);
   }
@@ -73,20 +81,16 @@ export function deliveryLine(
   { isNew } = { isNew: true },
 ): string {
   const { red, yellow, cyan } = output.colors;
-  const { report, period, recipient, state, via, settled_at, next_attempt_at, note } = delivery;
+  const { report, period, recipient, state, settled_at, next_attempt_at, note } = delivery;
   const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
   const words = escapeUnsafe(note ?? '');
   const again = escapeUnsafe(resendCommand(delivery));
   switch (state) {
     case 'sent':
-      if (via === 'outbox' && note !== null) {
-        const file = cyan(relative(workingDirectory, note));
-        return isNew
-          ? `${what}: written to ${file}, because there is no mail server`
-          : `${what}: already written to ${file}; --force sends it again`;
-      }
       if (!isNew) return `${what}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`;
       return `${what}: sent (${words})`;
+    case 'written':
+      return `${what}: written to ${cyan(relative(workingDirectory, note ?? ''))}, because there is no mail server`;
     case 'sending':
       return `${what}: being sent`;
     case 'waiting':

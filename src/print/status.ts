@@ -11,6 +11,7 @@ import type { OperationsStatus, ProjectStatus, Status, Unknown } from '../servic
 import { futureWords } from '../steps/history.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT } from '../mail/delivery.js';
+import { SMTP_URL_VARIABLE } from '../config/load.js';
 import type { DeliveryKey } from '../state/emails.js';
 import { resendCommand, settleCommands } from './emails.js';
 import { unknownPromptLines } from './jobs.js';
@@ -210,6 +211,7 @@ export function operationsFacts(operations: OperationsStatus, now: Date): Fact[]
     unknown: operations.unknownDeliveries.length,
     failed: operations.failedDeliveries.length,
   });
+  const written = operations.writtenDeliveries.length;
   const all = [
     ...runs.map(({ step, started_at: at, outcome }) =>
       fact(`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`),
@@ -217,6 +219,12 @@ export function operationsFacts(operations: OperationsStatus, now: Date): Fact[]
     jobs !== '' && fact('jobs', jobs + (unknownJobs.length === 0 ? '' : ' (see below)')),
     messages !== '' && fact('messages', messages),
     emails !== '' && fact('emails', emails),
+    written > 0 &&
+      warning(
+        'not sent',
+        `${counted(written, 'email')}, only written to a file: set ${SMTP_URL_VARIABLE} in .env, then`,
+        'readership run',
+      ),
     sendsFrom?.isHere === false &&
       fact('sends from', `${placeWords(sendsFrom)}; this copy sends nothing (readership adopt)`),
     datedInFuture.length > 0 && fact('in the future', futureWords(datedInFuture)),

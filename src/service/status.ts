@@ -158,12 +158,23 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
       .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
       .filter((failed) => !deliveries.some((later) => isLater(later, failed)))
       .map((failed) => deliveryKey.extend({ note: deliveryRow.shape.note }).parse(failed)),
+    /** Emails of the last period of each report that were only written to a file, for want of a mail server. */
+    writtenDeliveries: configuration === undefined ? [] : writtenOf(deliveries),
     /** Emails and posts that have not been sent yet, and why. */
     waitingDeliveries: triedWithin(RETRIED_DAYS, 'waiting').map(({ report, period, recipient, note }) => {
       return { report, period, recipient, note };
     }),
   };
 }
+
+const writtenOf = (deliveries: readonly Delivery[]) =>
+  deliveries
+    .filter(({ report, state }) => report !== ALERT && state === 'written')
+    .filter((one) => deliveries.every((other) => !isSameReport(other, one) || other.period <= one.period))
+    .map(({ report, period, recipient, note }) => ({ report, period, recipient, file: note }));
+
+const isSameReport = (one: Delivery, { report, project }: Delivery): boolean =>
+  one.report === report && one.project === project;
 
 /** What may or may not have been sent, until a person settles it. */
 export type Unknown = ReturnType<typeof readUnknown>;
@@ -186,12 +197,11 @@ const recipientsOf = ({ reports, alerts }: Settings, { report }: Delivery): read
   report === ALERT ? alerts.to : (reports.audiences[report] ?? []).flatMap(({ to }) => to);
 
 /** Whether a delivery was sent after another of the same report to the same recipient. */
-const isLater = (later: Delivery, { report, project, recipient, tried_at }: Delivery): boolean =>
-  later.report === report &&
-  later.project === project &&
-  isSameRecipient(later.recipient, recipient) &&
+const isLater = (later: Delivery, failed: Delivery): boolean =>
+  isSameReport(later, failed) &&
+  isSameRecipient(later.recipient, failed.recipient) &&
   later.state === 'sent' &&
-  later.tried_at > tried_at;
+  later.tried_at > failed.tried_at;
 
 function stateProblem(state: State, witness: string | undefined): string | null {
   try {

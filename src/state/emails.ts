@@ -12,11 +12,11 @@ const STORE_EMAIL = statement('store-email');
 const REMOVE_EMAIL = statement('remove-email');
 
 /**
- * `sending` is committed before anything is sent; then `sent`, `waiting` (did not arrive; retried
- * at `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it may have
- * arrived).
+ * `sending` is committed before anything is sent; then `sent`, `written` (to a file, because there is no mail server),
+ * `waiting` (did not arrive; retried at `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it
+ * may have arrived).
  */
-const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as const;
+const DELIVERY_STATES = ['sending', 'sent', 'written', 'waiting', 'failed', 'unknown'] as const;
 
 /** How a message is sent: by email, to a file, or to a kind of channel. */
 const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;

@@ -141,7 +141,7 @@ CREATE TABLE emails (
   period TEXT NOT NULL,
   -- Addresses are compared without case.
   recipient TEXT NOT NULL COLLATE NOCASE,
-  state TEXT NOT NULL CHECK (state IN ('sending', 'sent', 'waiting', 'failed', 'unknown')),
+  state TEXT NOT NULL CHECK (state IN ('sending', 'sent', 'written', 'waiting', 'failed', 'unknown')),
   via TEXT NOT NULL,
   message_id TEXT NOT NULL,
   attempt INTEGER NOT NULL UNIQUE,

@@ -120,8 +120,8 @@ const firstLoad = z.object({ began_at: timestampColumn.nullable() });
 
 /**
  * Sends every period of a mailing that is due. Adds to `reported`. The latest period whose views have come
- * goes to everyone; earlier ones only to recipients whose delivery is waiting, so that nobody gets old news
- * after weeks offline.
+ * goes to everyone; earlier ones only to recipients whose delivery is retried, so that nobody gets old news
+ * after weeks offline, or without a mail server.
  */
 async function sendDue(
   parts: SendingParts,
@@ -129,7 +129,7 @@ async function sendDue(
   daysLate: number,
   reported: Reported,
 ): Promise<void> {
-  const { workspace, state, sender, store, session } = parts;
+  const { workspace, state, sender, store, outgoing, session } = parts;
   const { settings } = workspace;
   const { now, signal } = session;
   const { report, audience, project, projects } = mailing;
@@ -149,8 +149,8 @@ async function sendDue(
   for (const name of new Set([current.name, ...waiting])) {
     const period = periodNamed(name, settings.reports);
     if (period === undefined) continue;
-    const isKnown = (to: string) =>
-      own.some((one) => one.period === name && isSameRecipient(one.recipient, to));
+    const isWaiting = (to: string) =>
+      own.some((one) => one.period === name && one.state === 'waiting' && isSameRecipient(one.recipient, to));
     const { expected, days } = await readViews(store, mailing, period);
     const { from, until } = timesOf(report, period, settings, daysLate, loads?.began_at ?? null);
     reported.dueAt.push(from);
@@ -160,7 +160,8 @@ async function sendDue(
         until,
         days: expected,
         daysLoaded: days,
-        recipients: name === current.name ? audience.to : audience.to.filter(isKnown),
+        recipients: name === current.name ? audience.to : audience.to.filter(isWaiting),
+        via: () => outgoing.transport().via,
         project,
         deliveries: known.filter((delivery) => delivery.period === name),
       },

@@ -128,7 +128,7 @@ describe('a workspace of 0.4', () => {
       readDeliveries(state)
         .map((email) => email.state)
         .sort(),
-    ).toEqual([...['failed', 'failed', 'sent', 'sent', 'sent', 'sent', 'sent', 'unknown', 'unknown']]);
+    ).toEqual(['failed', 'failed', 'sent', 'sent', 'sent', 'sent', 'unknown', 'unknown', 'written']);
     state.close();
     const witness = await readFile(join(cwd, '.readership.yaml.sent'), 'utf8');
     expect(witness).toMatch(/^\{"workspace":"66146842-2696-49d5-b4d7-fb408c452412","attempt":22\}\n/);

@@ -179,7 +179,7 @@ describe('without a mail server', () => {
     const outbox = join(test.directory, 'outbox');
     const transport = outboxTransport(outbox);
     const [delivery] = await send(['docs@example.com'], { transport });
-    expect(delivery).toMatchObject({ state: 'sent', via: 'outbox' });
+    expect(delivery).toMatchObject({ state: 'written', via: 'outbox' });
     expect(await readFile(delivery?.note ?? '')).toEqual((await letter('docs@example.com')).bytes);
     expect(await send(['docs@example.com'], { transport })).toEqual([]);
     expect(await readdir(outbox)).toEqual([
@@ -192,7 +192,7 @@ describe('without a mail server', () => {
     const long = `${'l'.repeat(200)}@example.com`;
     const recipients = ['a/b@example.com', 'a_b@example.com', '../../x@example.com', long];
     const deliveries = await send(recipients, { transport: outboxTransport(outbox) });
-    expect(deliveries.map(({ state }) => state)).toEqual(['sent', 'sent', 'sent', 'sent']);
+    expect(deliveries.map(({ state }) => state)).toEqual(['written', 'written', 'written', 'written']);
     expect(new Set(await readdir(outbox)).size).toBe(4);
   });
 

@@ -12,6 +12,7 @@ const complete: PeriodState = {
   from: at('16T00:00'),
   until: at('17T02:15'),
   recipients: [docs, lead],
+  via: () => 'smtp',
   project: 'prj_1',
   deliveries: [],
 };
@@ -64,14 +65,15 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
   ['sent', null, [false, false, true]],
   ['failed', null, [false, false, true]],
   ['unknown', null, [false, false, true]],
+  ['written', null, [true, true, true]],
   ['waiting', null, [true, true, true]],
   ['waiting', at('16T04:00'), [false, true, true]],
 ])('a delivery that is %s until %s may be tried if due, unsettled or forced: %j', (state, next, expected) => {
   const admissions = ['due', 'unsettled', 'force'] as const;
   const now = at('16T03:58');
-  expect(admissions.map((one) => mayBeTried([delivery(docs, state, next)], 'prj_1', one, now))).toEqual(
-    expected,
-  );
+  expect(
+    admissions.map((one) => mayBeTried([delivery(docs, state, next)], 'prj_1', one, () => 'smtp', now)),
+  ).toEqual(expected);
 });
 
 it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {

@@ -52,6 +52,7 @@ const quiet: OperationsStatus = {
   unknownMessages: [],
   unknownDeliveries: [],
   failedDeliveries: [],
+  writtenDeliveries: [],
   waitingDeliveries: [],
 };
 
@@ -134,6 +135,15 @@ describe('the facts about a project', () => {
 });
 
 test.each<[what: string, Partial<OperationsStatus>, line: string]>([
+  [
+    'emails that wait for a mail server',
+    {
+      writtenDeliveries: [
+        { report: 'weekly', period: '2026-W46', recipient: 'docs@example.com', file: '/data/outbox/1.eml' },
+      ],
+    },
+    'not sent  1 email, only written to a file: set READERSHIP_SMTP_URL in .env, then: readership run',
+  ],
   [
     'jobs by state',
     { jobs: { completed: 8, unknown: 1 }, unknownJobs: [{ id: 7, project: 'prj_1', path: '/lost' }] },
