@@ -22,8 +22,8 @@ export interface Task {
 export type Running = ReturnType<typeof startCommand>;
 export type Ended = Awaited<Running['ended']>;
 
-/** Whatever of these a command changes, it may be killed at: the state, its journal, and the witness. */
-const TORN = ['state.db', '.sent'];
+/** Whatever of these a command changes, it may be killed at: both stores, what is written beside them, and the witness. */
+const TORN = ['history.duckdb', 'state.db', '.sent'];
 
 /** Starts the built command in a separate process; where there is a shim, it dies at `killed`. */
 export function startCommand(

@@ -1,13 +1,8 @@
 /** `npm run torture`: see docs/reliability.md. */
-import { rm } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PROPERTIES, type Property, type TrialResult } from './properties.js';
 import { torture } from './torture.js';
-import { buildShim } from './shim.js';
-import { killWhileSending } from './sends.js';
-import { killAtWrites } from './writes.js';
 
 const HELP = `npm run torture -- [--seed N] [--trials N] [--minutes N] [--lanes N]
 
@@ -18,8 +13,6 @@ compares what it stored with what the platform and the mail server received. The
   --trials   number of trials (default: 50, or as many as fit into --minutes)
   --minutes  start no trial after this time
   --lanes    number of concurrent trials (default: one per core)
-  --kills    instead of trials, kill processes that commit days, at this many writes of the history, and processes that
-             send, at as many changes of the state and the witness, half of them torn; needs Linux and a C compiler
 `;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -27,7 +20,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const { values } = parseArgs({
   options: {
     ...{ seed: { type: 'string' }, trials: { type: 'string' }, minutes: { type: 'string' } },
-    ...{ lanes: { type: 'string' }, kills: { type: 'string' }, help: { type: 'boolean' } },
+    ...{ lanes: { type: 'string' }, help: { type: 'boolean' } },
   },
 });
 if (values.help === true) {
@@ -35,7 +28,7 @@ if (values.help === true) {
   process.exit(0);
 }
 
-function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes' | 'kills', otherwise: number): number {
+function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes', otherwise: number): number {
   const text = values[name];
   if (text === undefined) return otherwise;
   if (!/^\d{1,9}$/.test(text)) {
@@ -47,7 +40,6 @@ function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes' | 'kills', otherwis
 
 const startedMs = performance.now();
 const seed = whole('seed', Math.floor(Date.now() / 1000) % 1_000_000_000);
-if (values.kills !== undefined) process.exit(await tortureWrites(whole('kills', 0)));
 const minutes = whole('minutes', Infinity);
 let done = 0;
 const interruption = new AbortController();
@@ -86,28 +78,4 @@ function lineOf(property: Property, words: string, of: readonly TrialResult[]): 
   const repeat =
     violated[0] === undefined ? '' : `; npm run torture -- --seed ${violated[0].seed} --trials 1`;
   return `${property.padEnd(10)} ${of.length} trials, ${violated.length} violated${repeat}  (${words})`;
-}
-
-/** Returns the exit code. */
-async function tortureWrites(kills: number): Promise<number> {
-  const shim = await buildShim();
-  if (shim === undefined) {
-    print('No kills: this needs Linux and a C compiler (cc).');
-    return 0;
-  }
-  let isViolated = false;
-  for (const [what, kill] of [
-    ['of the history', killAtWrites],
-    ['of the state and the witness', killWhileSending],
-  ] as const) {
-    const { killed, torn, ended, violations } = await kill(shim, seed, kills);
-    for (const violation of violations) print(violation);
-    print(
-      `${killed} kills at a change ${what} from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended ` +
-        `before their kill: ${violations.length} violations`,
-    );
-    isViolated ||= violations.length > 0;
-  }
-  await rm(dirname(shim), { recursive: true });
-  return isViolated ? 1 : 0;
 }

@@ -25,27 +25,8 @@ const LITTER = [
   'no witness',
   'half a state for the history',
   'half a version of the history',
-  'no history',
 ] as const;
 export type Litter = (typeof LITTER)[number];
-
-/** What is done to a state that is put back afterwards. */
-const TAMPERINGS = [
-  'no state',
-  'an older state',
-  'a damaged state',
-  'the state of another workspace',
-] as const;
-export type Tampering = (typeof TAMPERINGS)[number];
-
-/** A command in a copy of the workspace, with a wrong clock, or with a wrong state: none may send anything. */
-export interface Aside {
-  readonly command: readonly string[];
-  readonly where:
-    | { readonly is: 'a copy' }
-    | { readonly is: 'a wrong clock'; readonly aheadMs: number }
-    | { readonly is: 'tampered with'; readonly by: Tampering };
-}
 
 export interface Step {
   readonly advanceMs: number;
@@ -60,8 +41,6 @@ export interface Step {
   readonly diskLeft: number | null;
   /** How far the clock of the command is behind the server's. */
   readonly behindMs: number;
-  /** What comes after it. */
-  readonly asides: readonly Aside[];
 }
 
 export interface Settings {
@@ -108,8 +87,8 @@ const POINTS: Readonly<Record<string, number>> = { run: 170, export: 150, jobs: 
 const POINTS_OF_FIRST_EXPORT = 330;
 const POINTS_OF_OTHERS = 50;
 
-/** The approximate number of changes of the state and its journal by a command. */
-const CHANGES = 150;
+/** The approximate number of changes of both stores, of what is written beside them, and of the witness by a command. */
+const CHANGES = 250;
 
 /** More than the platform accepts in an hour. */
 const MANY_JOBS = 130;
@@ -130,44 +109,14 @@ export function planTrial(seed: number): Plan {
       mode: choice.chance(0.6) ? 'apply' : 'plan',
       maxJobs,
     },
-    steps: withAsides(
-      seed,
-      Array.from({ length: choice.whole(3, 5) }, (_, index) => planStep(choice, site, seed * 10 + index)),
+    steps: Array.from({ length: choice.whole(3, 5) }, (_, index) =>
+      planStep(choice, site, seed * 10 + index),
     ),
     endsTwice: maxJobs !== MANY_JOBS && choice.chance(0.25),
   };
 }
 
-/** Commands that send something, and read no views: requests of a copy would exceed the hourly limit. */
-const ASIDES = [
-  ['improve', '--apply'],
-  ['jobs', 'poll'],
-  ['jobs', 'message', '1', 'from a copy, or at a wrong time'],
-  ['report', 'send', 'weekly'],
-] as const satisfies string[][];
-
-/** Each kind after one of the steps, half of the time. Drawn separately from everything else. */
-function withAsides(seed: number, steps: readonly Omit<Step, 'asides'>[]): Step[] {
-  const choice = new Choice(seed + 0x5eed);
-  const kinds: readonly Aside['where'][] = [
-    { is: 'a copy' },
-    {
-      is: 'a wrong clock',
-      aheadMs: choice.pick<number>([-400 * DAY_MS, -1.5 * DAY_MS, 3 * HOUR_MS, 400 * DAY_MS]),
-    },
-    { is: 'tampered with', by: choice.pick<Tampering>(TAMPERINGS) },
-  ];
-  const asides = kinds.map((where) => ({
-    aside: { command: choice.pick<readonly string[]>(ASIDES), where },
-    after: choice.chance(0.5) ? choice.whole(0, steps.length - 1) : -1,
-  }));
-  return steps.map((step, index) => ({
-    ...step,
-    asides: asides.filter(({ after }) => after === index).map(({ aside }) => aside),
-  }));
-}
-
-function planStep(choice: Choice, site: Plan['site'], number: number): Omit<Step, 'asides'> {
+function planStep(choice: Choice, site: Plan['site'], number: number): Step {
   const command = planCommand(choice, number);
   const faults = platformFaults(choice);
   const mail = Object.fromEntries(RECIPIENTS.map((recipient) => [recipient, mailBehaviors(choice)]));

@@ -8,7 +8,6 @@ export const PROPERTIES = {
   records: 'days, jobs, messages, emails and attempts agree with each other, and with the witness',
   kept: 'nothing that was committed is lost',
   named: 'every run and status names what is of unknown outcome',
-  place: 'a copy of the workspace, a wrong clock, and a state that is lost, damaged or older send nothing',
   ends: 'a command ends as documented: in time, with its exit code and a clear message',
   converges: 'without failures, everything catches up, and an unneeded run changes nothing',
 } as const;

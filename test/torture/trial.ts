@@ -1,13 +1,9 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Ended, runCommand, type Running, startCommand } from './command.js';
+import { type Ended, type Running, startCommand } from './command.js';
 import { calmDown } from './calm.js';
 import { endFaults, mayHang } from './ends.js';
-import { type Aside, type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
+import { type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
 import type { TrialResult } from './properties.js';
-import { isRefusedAtOnce, tamper } from './tamper.js';
 import { type Bench, World } from './world.js';
 
 /** How long a command may take, in real time, on a busy machine. */
@@ -29,51 +25,10 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
     if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
     await world.askStatus();
-    for (const aside of step.asides) {
-      if (await runAside(world, aside)) commands += 1;
-      await world.look();
-    }
   }
   commands += await calmDown(world);
   const evidence = await world.close();
   return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
-}
-
-/** Runs a command where nothing may be sent. False if that cannot be arranged yet. */
-async function runAside(world: World, { command, where }: Aside): Promise<boolean> {
-  const { clock, task, sandbox, mailServer } = world;
-  sandbox.setFaults([]);
-  for (const recipient of RECIPIENTS) mailServer.behaviors.set(recipient, []);
-  const sent = () => {
-    const { jobs } = sandbox.inspect();
-    const messages = jobs.flatMap((job) => job.messages).length;
-    return [jobs.length, messages, [...mailServer.accepted.values()].flat().length].join();
-  };
-  const aheadMs = where.is === 'a wrong clock' ? where.aheadMs : 0;
-  const copy = where.is === 'a copy' ? await mkdtemp(join(tmpdir(), 'readership-torture-copy-')) : undefined;
-  if (copy !== undefined) await cp(task.directory, copy, { recursive: true });
-  // Before there is a state, there is nothing to copy or to tamper with.
-  const undo = where.is === 'tampered with' ? await tamper(world, where.by) : () => Promise.resolve();
-  const isArranged = undo !== undefined && (where.is !== 'a copy' || world.live !== undefined);
-  if (isArranged) {
-    const before = sent();
-    const history = await world.lookAtHistory();
-    world.note(`$ ${command.join(' ')}  ${JSON.stringify(where)}`);
-    const preloaded = { clock: clock.settingBehind(-aheadMs), kill: null };
-    const end = await runCommand({ ...task, directory: copy ?? task.directory }, command, preloaded);
-    world.note(`ended with ${end.code ?? end.signal ?? ''}\n${end.output}`);
-    world.report('ends', endFaults(command, end, false));
-    if (sent() !== before) world.report('place', [`${command.join(' ')} has sent something`]);
-    if (where.is === 'tampered with' && end.code !== 1 && isRefusedAtOnce(where.by))
-      world.report('place', [`${command.join(' ')} with ${where.by} ended with ${end.code ?? 'nothing'}`]);
-    const now = await world.lookAtHistory();
-    const [was, is] = [history?.workspace[0], now?.workspace[0]];
-    if (was !== undefined && (is?.id !== was.id || is.attempt < was.attempt))
-      world.report('place', [`${command.join(' ')} has replaced the state in the history by another`]);
-    await undo();
-  }
-  if (copy !== undefined) await rm(copy, { recursive: true });
-  return isArranged;
 }
 
 async function takeStep(world: World, step: Step): Promise<Ended[]> {

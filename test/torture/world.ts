@@ -136,9 +136,6 @@ export class World {
         await writeFile(`${this.historyFile}.next-1.wal`, 'of it');
         await mkdir(`${this.historyFile}.next-1.tmp`, { recursive: true });
         return;
-      case 'no history':
-        this.#hasHistory = false;
-        return rm(this.historyFile, { force: true });
     }
   }
 
