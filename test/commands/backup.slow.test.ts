@@ -1,10 +1,9 @@
-import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectWhole } from '../export/stored-days.js';
 import { changeHistory, inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
-import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { openSite, type Site } from './site.js';
 import { callCleanly, daysAgo, endedWith, historyFile } from './workspace.js';
@@ -115,14 +114,6 @@ describe('a workspace with a backup', () => {
     expect(unproved.trim()).toBe('');
   });
 
-  it('is restored where there is no data directory, with the configuration that was given', async () => {
-    const cwd = await newMachine('nested/data');
-    const restoring = ['restore', '--config', 'readership.yaml', '--from', join(backup, 'history.duckdb')];
-    const { stdout } = endedWith(0, await runIn(cwd, restoring));
-    expect(stdout).toContain('Restored nested/data/history.duckdb from');
-    expect(stdout).toMatch(/\nThen: readership run --config readership\.yaml\n$/m);
-  });
-
   it('changes nothing, here or on an empty machine, if the backup is missing, unusable or a directory', async () => {
     const [empty, files] = [await newMachine('nested/data'), await tempDir()];
     const history = await readFile(join(backup, 'history.duckdb'));
@@ -154,56 +145,5 @@ describe('a workspace with a backup', () => {
       }
     expect(await readdir(empty)).toEqual(['.readership.yaml.sent', 'readership.yaml']);
     expect(await contents()).toEqual(unchanged);
-  });
-
-  it('leaves the old state, or nothing, if the disk is full', async (context) => {
-    const cwd = await newMachine('disk/data');
-    await mkdir(join(cwd, 'disk'));
-    const disk = await smallDisk(context, join(cwd, 'disk'));
-    const from = join(backup, 'history.duckdb');
-    const restoreWith = async (kibibytes: number) => {
-      await disk.leaveRoom(kibibytes * 1024);
-      const { code, stderr } = await runIn(cwd, ['restore', '--from', from]);
-      await disk.makeRoom();
-      expect(code, `${kibibytes} KiB: ${stderr}`).toBe(1);
-      expect(stderr, `${kibibytes} KiB`).toMatch(/The disk is full: free some space/);
-    };
-    for (const kibibytes of [8, 300, 1_000]) {
-      await restoreWith(kibibytes);
-      expect(await readdir(disk.directory), `${kibibytes} KiB`).toEqual([]);
-    }
-    endedWith(0, await runIn(cwd, ['restore', '--from', from]));
-    const files = await readdir(join(disk.directory, 'data'));
-    await restoreWith(300);
-    expect(await readdir(join(disk.directory, 'data'))).toEqual(files);
-    expect((await runIn(cwd, ['sql', 'SELECT count(*) AS days FROM site_days'])).stdout).toContain('60');
-  });
-
-  describe('of which the history is left', () => {
-    beforeAll(async () => {
-      await rm(join(site.cwd, 'data'), { recursive: true });
-      await mkdir(join(site.cwd, 'data'));
-      await cp(backup, join(site.cwd, 'data'), { recursive: true });
-      await writeFile(`${historyFile(site.cwd)}.wal`, 'what a killed process left');
-    });
-    const history = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
-
-    it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
-      const [file, asked] = [await history(), site.sandbox.inspect().requests.counts.views];
-      for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll']]) {
-        const { stderr } = endedWith(1, await runIn(site.cwd, args));
-        expect(stderr, args.join(' ')).toMatch(/The state .+ is missing[^]+readership restore/);
-      }
-      expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
-      expect((await history()).equals(file)).toBe(true);
-      const doctor = await runIn(site.cwd, ['doctor']);
-      expect(doctor.stdout).toMatch(/fail +state +The state .+ is missing/);
-      expect((await runIn(site.cwd, ['sql', 'FROM jobs'])).code).toBe(0);
-    });
-
-    it('is restored by the command in the message, with every table', async () => {
-      endedWith(0, await runIn(site.cwd, ['restore']));
-      await expectRestored(site.cwd);
-    });
   });
 });

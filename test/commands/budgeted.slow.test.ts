@@ -118,16 +118,6 @@ describe('a request limit that is used up', () => {
     endedWith(0, await run('export'));
     expect((await records()).size).toBe(DAYS);
   });
-
-  it('is respected even if only the server knows: exit 75, what is left, and no request in the next run', async () => {
-    const { platform, run } = await setUp({ limit: 15, saysWhen: true });
-    const first = endedWith(75, await run('export'));
-    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
-    const sent = platform.views.length;
-    expect(platform.views.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
-    endedWith(75, await run('export'));
-    expect(platform.views).toHaveLength(sent);
-  });
 });
 
 describe('readership audit', () => {
@@ -146,13 +136,5 @@ describe('readership audit', () => {
     expect(found.stdout).toMatch(/differ from the platform: .+\n.*readership audit --repair/);
     expect(await run('audit', '--repair')).toMatchObject({ code: 0 });
     expect((await run('audit')).stdout).toContain('no differences');
-  });
-
-  it('exits 1 if a day that differs could not be loaded again', async () => {
-    const { changed, run } = await setUp();
-    expect((await run('export')).code).toBe(0);
-    const wrong = rowsOf(daysAgo(8), 10).map((row) => ({ ...row, path: '' }));
-    changed.set(daysAgo(8), [...wrong, { path: '/negative', human: 1, ai: 0.5, total: 1 }]);
-    expect((await run('audit', '--repair')).code).toBe(1);
   });
 });

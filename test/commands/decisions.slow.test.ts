@@ -35,17 +35,6 @@ async function decided(more = '') {
   };
 }
 
-it('two people who approve the same page at once get the same job', async () => {
-  const { run, jobs, created, digestOf } = await decided();
-  const page = `/guides/page-3#${await digestOf('/guides/page-3')}`;
-  const both = await Promise.all([1, 2].map(() => run('improve', '--apply', page)));
-  for (const { stdout } of both) expect(stdout).toMatch(/^\/guides\/page-3: job 1 /);
-  expect(both.map(({ code }) => code)).toEqual([0, 0]);
-  endedWith(0, await run('jobs', 'poll'));
-  expect(jobs().map(({ path, state }) => [path, state])).toEqual([['/guides/page-3', 'active']]);
-  expect(created()).toBe(1);
-});
-
 it('what is decided while an export runs is stored at once, and sent afterwards', async () => {
   const { dataDir, run, jobs, created, digestOf } = await decided();
   const digest = await digestOf('/guides/page-2');
@@ -88,17 +77,4 @@ it('`readership start` sends what was approved within a minute, whatever its sch
   expect(performance.now() - approvedAt).toBeLessThan(90_000);
   service.child.kill('SIGTERM');
   expect((await service.result).code).toBe(0);
-});
-
-it('a job whose approving process was killed before it sent is sent once, by the next worker', async () => {
-  const { site, run, jobs, created } = await decided();
-  const { child, result } = startCli(['improve', '--apply', '/guides/page-1'], site);
-  while (jobs().length === 0) await setTimeout(2);
-  child.kill('SIGKILL');
-  await result;
-  expect(jobs().map(({ state, is_approved }) => [state, is_approved])).toEqual([['planned', true]]);
-  expect(created()).toBe(0);
-  for (let times = 0; times < 2; times++) endedWith(0, await run('jobs', 'poll'));
-  expect(jobs().map(({ state }) => state)).toEqual(['active']);
-  expect(created()).toBe(1);
 });

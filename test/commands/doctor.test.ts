@@ -15,7 +15,6 @@ import { closeNow, newStore } from '../open-history.js';
 import type { Behaviors } from '../platform.js';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
-import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import {
   daysAgo,
@@ -153,22 +152,6 @@ describe('readership doctor', () => {
     expect(tried.stdout.trimEnd().split('\n')).toHaveLength(7);
   });
 
-  it('does not take a server that answers 404 to everything for a platform', async () => {
-    const nothing = await serve((_, response) => reply(response, 404, { error: 'Not found' }));
-    const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
-    const { stdout } = endedWith(1, await callCli(args, { cwd: await tempDir(), env }));
-    expect(stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID/m);
-    expect(stdout).toMatch(/^warn {2}agent jobs +not checked/m);
-    expect(nothing.seen).toHaveLength(3);
-  });
-
-  it('refuses a platform that counts the day in dateTo', async () => {
-    const platform = await platformOf(30, 2, { behaviors: { inclusive: true } });
-    const { code, of } = await doctor(await platformWorkspace(platform));
-    expect(code).toBe(1);
-    expect(of('sums of days')).toMatch(/^fail: .*counts the day in dateTo as well.+No day is stored until/);
-  });
-
   it('leaves a history whose views are of another version unchanged, and says what writes them again', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     await emptyHistory(cwd);
@@ -256,13 +239,6 @@ describe('readership doctor', () => {
     const { code, of } = await doctor(cwd);
     expect(code).toBe(1);
     expect(of('disk')).toMatch(/^fail: .*cannot write to .+file: .*set dataDir/);
-  });
-
-  it('tells the free space of the disk on which the data directory will be', async (context) => {
-    const cwd = await workspaceOf(await serveSandbox(), 'dataDir: disk/below/data\n');
-    await mkdir(join(cwd, 'disk'));
-    await (await smallDisk(context, join(cwd, 'disk'))).leaveRoom(3 * 2 ** 20);
-    expect((await doctor(cwd)).of('disk')).toMatch(/^warn: 3\.\d MB free in .+data: make room/);
   });
 
   it('reports a wrong clock, and who is the worker', async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -20,11 +20,9 @@ async function leaveLog(file: string): Promise<void> {
 
 describe('files next to ours', () => {
   let site: Site;
-  let data: string;
   const history = () => historyFile(site.cwd);
   beforeEach(async () => {
     site = await openSite();
-    data = join(site.cwd, 'data');
     endedWith(0, await site.run('run'));
   });
 
@@ -46,22 +44,6 @@ describe('files next to ours', () => {
     expect(await answerOf(history(), "SELECT 1 FROM duckdb_tables() WHERE table_name = 'mine'")).toEqual([]);
   });
 
-  it('a history and a state behind symbolic links stay behind them', async () => {
-    const disk = join(site.cwd, 'other-disk');
-    await mkdir(disk);
-    for (const name of ['history.duckdb', 'state.db']) {
-      await rename(join(data, name), join(disk, name));
-      await symlink(join(disk, name), join(data, name));
-    }
-    const { ino } = await stat(history());
-    endedWith(0, await site.run('export', '--reload', '--from', daysAgo(1)));
-    endedWith(0, await site.run('sql', 'FROM site_days'));
-    for (const name of ['history.duckdb', 'state.db'])
-      expect((await lstat(join(data, name))).isSymbolicLink()).toBe(true);
-    expect((await stat(join(disk, 'history.duckdb'))).ino).not.toBe(ino);
-    expect((await readdir(disk)).sort()).toEqual(['history.duckdb', 'state.db']);
-  });
-
   it('a pipe in the place of a file is named, and never waited for', async () => {
     for (const [name, code] of [
       ['notes.yaml', 2],
@@ -76,17 +58,5 @@ describe('files next to ours', () => {
       await rename(path, `${path}.pipe`);
       await rename(`${path}.away`, path).catch(() => undefined);
     }
-  });
-
-  it('reports whose folders differ only in case are refused, because they are one on other systems', async () => {
-    for (const name of ['Team', 'team']) {
-      const folder = join(site.cwd, 'reports', name);
-      await mkdir(folder, { recursive: true });
-      await writeFile(join(folder, 'report.yaml'), 'title: Team\nperiod: week\n');
-      await writeFile(join(folder, 'pages.sql'), '-- Grain: page.\nSELECT path FROM page_views');
-    }
-    const { stderr, code } = await site.run('report', 'team');
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/The report team cannot be used, because the report Team differs only in case/);
   });
 });

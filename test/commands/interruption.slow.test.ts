@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
@@ -78,17 +75,6 @@ describe('an export', () => {
     },
   );
 
-  it('whose terminal closes exits 129, although it can write nothing more, and what is stored is complete', async () => {
-    const { sandbox, cwd } = await setUp();
-    const { child, result } = startCli(['export'], { cwd, env });
-    await reach(sandbox, 12);
-    child.stdout.destroy();
-    child.stderr.destroy();
-    child.kill('SIGHUP');
-    expect(await result).toMatchObject({ code: 129, signal: null });
-    expect(await wholeDays(cwd)).toBeLessThan(DAYS);
-  });
-
   it('waiting for a server that never answers stops just as fast', async () => {
     const { sandbox, cwd } = await setUp();
     // The first request checks the sums of days.
@@ -101,32 +87,4 @@ describe('an export', () => {
     expect(performance.now() - toldAtMs).toBeLessThan(5_000);
     expect(await wholeDays(cwd)).toBe(6);
   });
-});
-
-it('an export that is killed loses at most the days since it last replaced the history, and no part of a version stays', async () => {
-  const days = 200;
-  const { sandbox, cwd } = await setUp(days);
-  // So slow that the history is replaced many times before it is whole.
-  sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 100 }]);
-  const minuteIsShort =
-    'const set=setTimeout;globalThis.setTimeout=(work,ms,...given)=>set(work,ms===60_000?150:ms,...given)';
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(minuteIsShort)}`;
-  const known = () => (existsSync(historyFile(cwd)) ? wholeDays(cwd) : Promise.resolve(0));
-  let replaced = 0;
-  for (const more of [4, 8]) {
-    const { child, result } = startCli(['export'], { cwd, env: { ...env, NODE_OPTIONS } });
-    const expected = replaced + more;
-    await expect.poll(known, { interval: 20, timeout: 20_000 }).toBeGreaterThanOrEqual(expected);
-    child.kill('SIGKILL');
-    expect(await result).toMatchObject({ signal: 'SIGKILL' });
-    replaced = await wholeDays(cwd);
-    expect(replaced).toBeGreaterThanOrEqual(expected);
-    expect(replaced).toBeLessThan(days);
-  }
-  // The days that were in the history are not asked again: one request for each other day's page, and some for sums.
-  const before = requestsAt(sandbox);
-  await expectComplete(sandbox, cwd, days);
-  expect(requestsAt(sandbox) - before).toBeLessThan(2 * (days - replaced) + 20);
-  const files = await readdir(join(cwd, 'data'), { recursive: true });
-  expect(files.filter((name) => /next-|\.wal$|\.tmp$/.test(name))).toEqual([]);
 });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { Choice } from '../torture/choice.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, endedWith, replaceIn } from './workspace.js';
 
@@ -155,25 +154,6 @@ describe('the state is restored from the history, which has carried it since the
     expect(stdout).toMatch(/Restored data\/state\.db: jobs, emails and decisions\./);
     await expectGoesOn();
   });
-});
-
-it('a flipped byte of the state is refused, or changes nothing that is sent', async () => {
-  const choice = new Choice(31);
-  const sound = await readFile(state());
-  const before = sent();
-  let refused = 0;
-  for (let count = 0; count < (process.env['CI'] === undefined ? 40 : 6); count++) {
-    const at = choice.whole(0, sound.length - 1);
-    const flipped = Buffer.from(sound);
-    flipped[at] = (flipped[at] ?? 0) ^ (1 << choice.whole(0, 7));
-    await writeFile(state(), flipped);
-    const { code, stderr } = await site.run('run');
-    expect(sent(), `byte ${at}`).toEqual(before);
-    if (code !== 0 && stderr.includes('readership restore')) refused += 1;
-    await putBack(saved.after);
-  }
-  // Most bytes are text, or free.
-  expect(refused).toBeLessThan(40);
 });
 
 it('if state and history are older than the witness, `adopt` names the attempts between, and it sends again', async () => {

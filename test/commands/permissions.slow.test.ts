@@ -64,12 +64,6 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
       expect(names.some((name) => pattern.test(name))).toBe(true);
   });
 
-  it('the files of the sandbox are private, too', async () => {
-    const cwd = await tempDir();
-    expect(await runWith(umask, ['doctor', '--sandbox'], cwd)).toMatchObject({ code: 0 });
-    expect(await expectModes(cwd, ['data'])).toContain('data/sandbox/sandbox.json');
-  });
-
   it('init makes .env private, and lets the umask decide for the configuration', async () => {
     const cwd = await tempDir();
     await runWith(umask, ['init'], cwd);

@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeEach, describe, expect, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import { CLI, startCli } from '../run-cli.js';
-import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { buildShim, killedAt } from '../torture/shim.js';
 import { openSite, type Site } from './site.js';
@@ -105,13 +104,6 @@ describe('a run that is killed', () => {
 });
 
 describe('two workers', () => {
-  it('send each thing once', async () => {
-    const ends = await Promise.all([start().result, start().result]);
-    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
-    expect(sent()).toEqual({ jobs: JOBS, emails: RECIPIENTS });
-    await expectEachOnce('two runs');
-  });
-
   it('send each thing once where the file of the lock is deleted between them; the first one stops', async () => {
     // The first one waits for the platform's answer about a job.
     site.sandbox.setFaults([{ on: 'create', kind: 'latency', delayMs: 4_000 }]);
@@ -126,23 +118,6 @@ describe('two workers', () => {
     expect(second.stderr).toContain('1 job may or may not have been sent');
     await expectEachOnce('without its lock');
   });
-});
-
-it('on a disk that is full at each write, each thing is sent once or not at all', async (context) => {
-  await rm(data, { recursive: true });
-  await mkdir(data);
-  const disk = await smallDisk(context, data);
-  endedWith(0, await site.run('export'));
-  const rooms = process.env['CI'] === undefined ? 24 : 6;
-  for (let room = 0; room < rooms; room++) {
-    await disk.leaveRoom(4096 * Math.ceil((room * 64) / rooms));
-    const { code, stderr } = await site.run('improve', '--apply');
-    if (code !== 0)
-      expect(stderr).toMatch(/The disk is full: free some space|counts as unknown|may or may not/);
-    await disk.makeRoom();
-    expect(sent().jobs).toBeLessThanOrEqual(JOBS);
-  }
-  await expectEachOnce('after a full disk');
 });
 
 describe('another machine', () => {

@@ -63,20 +63,6 @@ describe('readership sql', () => {
     expect(several.stderr).toContain('the last of 2 results');
   });
 
-  it('writes the same to a file as to a pipe, guarded and exact', async () => {
-    const file = join(await tempDir(), 'answer');
-    const query = `SELECT '=1+1' AS "=f", '-x' AS m, '@a,b' AS a, NULL AS n, 'line' || chr(10) || '"b"' AS l, 'é🦆' AS u,
-      9007199254740993 AS big, 12345678901234567890123::HUGEINT AS h, 1.50::DECIMAL(9, 2) AS d, 'nan'::DOUBLE AS nan,
-      DATE '2026-01-01' AS day, TIMESTAMP '2026-01-01 01:02:03.5' AS at, true AS yes, count(*) AS n2 FROM range(3)`;
-    for (const format of ['csv', 'json', 'ndjson']) {
-      await answer([query, '--format', format, '--output', file]);
-      const read = (text: string): unknown => (format === 'csv' ? text : JSON.parse(text));
-      expect(read(await readFile(file, 'utf8'))).toEqual(read(await answer([query, '--format', format])));
-    }
-    await answer(['SELECT [1, 2] AS pair', '--format', 'ndjson', '--output', file]);
-    expect(await readFile(file, 'utf8')).toBe('{"pair":[1,2]}\n');
-  });
-
   it('takes the format from the file name, and refuses an unknown one', async () => {
     const beginning = async (file: string) => {
       await answer(['SELECT 1 AS a', '--output', file]);
@@ -104,11 +90,7 @@ describe('readership sql', () => {
 
   it.each([
     ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
-    ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
     ['a write to a table', ['DELETE FROM days'], 1, /DELETE is not a read-only statement/],
-    ['a write to a view', ['DELETE FROM page_views'], 1, /The query failed.*only delete from base table/],
-    ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
-    ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
     ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
     ['a file that is not there', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
     ['a format that is none', ['SELECT 1', '--format', 'xml'], 2, /xml.*table, csv, json/],
@@ -145,12 +127,6 @@ describe('readership sql', () => {
     expect(result.stderr).toMatch(words);
     expect(await readdir(temp)).toEqual([]);
     expect(await readdir(join(cwd, 'data'))).not.toContain('history.duckdb.tmp');
-  });
-
-  it.each(['csv', 'json', 'table'])('as %s, fails at its time limit between rows, too', async (format) => {
-    const endless = ['FROM range(100000000000)', '--timeout', '1s', '--format', format];
-    const result = endedWith(1, await sql(endless));
-    expect(result.stderr).toMatch(/longer than 1 s \(--timeout/);
   });
 
   it.skipIf(process.platform !== 'linux')('runs in a process whose environment held no secret', async () => {

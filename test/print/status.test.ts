@@ -191,6 +191,8 @@ describe('what needs attention', () => {
     done_at: started_at,
     failures: 0,
   });
+  const weekly = { report: 'weekly', project: 'p', period: '2026-W01' };
+  const alert = { report: 'alert', project: '-', period: 'export 2026-01-05T00:00:00.000Z' };
   const missing = 'Acme Docs: yesterday has been missing since Nov 18, 2026 at 02:15 UTC: readership export';
 
   it('is nothing if all is well', () => {
@@ -247,6 +249,51 @@ describe('what needs attention', () => {
       },
       NOW,
       ['improve and report have failed since Nov 16, 2026 at 04:00 UTC: the disk is full'],
+    ],
+    [
+      'a pull request that could not be looked up',
+      {},
+      { pullRequestProblems: [{ job: 7, problem: 'the code host answered 404.' }] },
+      NOW,
+      ['1 pull request could not be looked up, such as that of job 7: the code host answered 404.'],
+    ],
+    [
+      'a job and a message of unknown outcome',
+      {},
+      {
+        unknownJobs: [{ id: 7, project: 'prj_1', path: '/lost' }],
+        unknownMessages: [{ id: 3, job: 7 }],
+      },
+      NOW,
+      [
+        'job 7 (/lost) may or may not exist: readership jobs settle 7 --sent REMOTE_ID, or --not-sent',
+        'message 3 to job 7 may or may not have arrived: readership jobs settle 7 --sent, or --not-sent',
+      ],
+    ],
+    [
+      'emails that wait, were refused, or may not have arrived, each with the command for one recipient',
+      {},
+      {
+        waitingDeliveries: [{ ...weekly, recipient: 'b@example.com', note: 'the mail server is off' }],
+        failedDeliveries: [
+          { ...weekly, recipient: 'd@example.com', note: '550 no such user' },
+          { ...weekly, project: '-', recipient: 'e@example.com', note: '550 no such user' },
+          { ...alert, recipient: 'd@example.com', note: '550 no such user' },
+        ],
+        unknownDeliveries: [
+          { ...weekly, recipient: 'a@example.com' },
+          { ...alert, recipient: 'ops@example.com' },
+        ],
+      },
+      NOW,
+      [
+        'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
+        'weekly 2026-W01 was not delivered to d@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to d@example.com',
+        'weekly 2026-W01 was not delivered to e@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --force --to e@example.com',
+        'alert export 2026-01-05T00:00:00.000Z was not delivered to d@example.com: 550 no such user. Until that is fixed, alerts do not reach it: readership doctor',
+        'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report resolve weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
+        "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report resolve alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
+      ],
     ],
   ])('is %s', (_, project, operations, now, expected) => {
     expect(needs(project, operations, now)).toEqual(expected);

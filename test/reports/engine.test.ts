@@ -292,6 +292,13 @@ test('a broken report is listed as broken, beside those that work', async () => 
   ]);
 });
 
+test('reports whose folders differ only in case are refused, because they are one on other systems', async () => {
+  for (const name of ['Team', 'team']) await write(`reports/${name}/report.yaml`, 'title: Team\n');
+  await expect(render('team')).rejects.toThrow(
+    /The report team cannot be used, because the report Team differs only in case/,
+  );
+});
+
 describe('a broken template', () => {
   test('stops only the report that it belongs to', async () => {
     await writeBusiest();

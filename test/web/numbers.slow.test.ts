@@ -2,9 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { addDays, day } from '../../src/day.js';
 import { percent, signedPercent } from '../../src/format/numbers.js';
-import { openHistory } from '../../src/history/history.js';
 import { fillSiteWithGaps } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
 import { storeFilled, serveSite, type Site } from './site.js';
@@ -124,25 +122,5 @@ describe('a number is the same on every page', () => {
         if (shown[index]?.change !== undefined) expect(shown[index], path).toEqual(figure);
         else expect(['–', 'new', undefined]).toContain(figure.change);
     }
-  });
-
-  it('of ranges that are asked for at once, of which only some are kept', async () => {
-    const history = await openHistory(join(directory, 'data/history.duckdb'));
-    const last = day('2026-10-01');
-    const ask = async (of: number) => {
-      const [first, search] = [addDays(last, -13 - (of % 7)), `page-${of % 3}`];
-      const days = 14 + (of % 7);
-      const csv = await site.page(`/pages.csv?project=prj_1&from=${first}&to=${last}&search=${search}`);
-      const rows = await history.query(
-        `SELECT path, human, human_low FROM changes('${first}', '${last}', ${days}) WHERE project = 'prj_1' AND contains(path, '${search}') AND human + ai > 0`,
-        z.object({ path: z.string(), human: z.int(), human_low: z.int().nullable() }),
-      );
-      expect(rows.length).toBeGreaterThan(0);
-      const listed = [...csvOf(csv).values()].map((row) => [row['path'], row['human'], row['human_low']]);
-      const stored = rows.map((row) => [row.path, `${row.human}`, `${row.human_low ?? ''}`]);
-      expect(listed.sort()).toEqual(stored.sort());
-    };
-    await Promise.all(Array.from({ length: 21 }, (_, of) => ask(of)));
-    history.close();
   });
 });

@@ -1,15 +1,12 @@
 import axe from 'axe-core';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { launchChromium, newPage, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
 import { inHistory, valuesOf } from '../open-history.js';
-import { startCli } from '../run-cli.js';
 import { NOW, storedSite, changeSite, serveSite, type Site, WEB_KEY } from './site.js';
 
 const PEAK = '2026-10-14';
@@ -41,9 +38,6 @@ beforeAll(async () => {
   await writeFile(settings, changed);
   site = await serveSite(directory);
 });
-
-/** Waits until a page shows these words. */
-const shows = (page: Page, words: RegExp) => page.getByText(words).first().waitFor();
 
 describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chromium is installed)', () => {
   let browser: Browser;
@@ -240,72 +234,5 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       expect(await firstRow()).toMatch(/^\/unread/);
     });
     expect(site.errors).toEqual([]);
-  });
-
-  it('two browsers read and act while an export works: what they ask is stored at once, and sent afterwards', async () => {
-    sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 4_000 }]);
-    const env = { READERSHIP_API_KEY: WEB_KEY };
-    const nightly = startCli(['export', '--to', '2026-11-17'], { cwd: directory, env });
-    await vi.waitFor(() => {
-      expect(sandbox.inspect().requests.counts.views).toBeDefined();
-    }, 120_000);
-    const [one, other] = await Promise.all([open(1280, 'light'), open(390, 'dark')]);
-    await Promise.all([one, other].map((page) => page.goto(`${site.origin}/agents`)));
-    // Longer than a page waits before it reloads itself, which would cancel the link that was followed.
-    await one.route(`${site.origin}/?*`, async (route) => {
-      await setTimeout(3000);
-      await route.continue();
-    });
-    await one.getByRole('button', { name: 'Skip ' }).first().click();
-    const job = other.getByRole('listitem').filter({ hasText: '/quickstart' });
-    await job.getByText('Send a message').click();
-    await job.getByLabel('Message to job').fill('Mention the rate limits as well.');
-    await job.getByRole('button', { name: 'Send to job' }).click();
-    await shows(one, /skipped until/);
-    await shows(other, /it is sent after .*readership export/);
-    for (const page of [one, other]) {
-      await page.getByRole('link', { name: 'Overview' }).click();
-      await page.getByRole('heading', { name: 'Most read' }).waitFor();
-      await page.goBack();
-    }
-    expect(nightly.child.exitCode).toBeNull();
-    sandbox.setFaults([]);
-    await other.getByText('Message, sent: Mention the rate limits as well.').waitFor();
-    const { code, stderr } = await nightly.result;
-    expect(code, stderr).toBe(0);
-    expect(sandbox.inspect().jobs.map(({ messages }) => messages.length)).toEqual([1]);
-    expect(site.errors).toEqual([]);
-  });
-
-  it('a message submitted twice is sent once, also when the server was restarted in between', async () => {
-    const post = async (body: string, { origin, token } = site) => {
-      const headers = { authorization: `Bearer ${token}`, origin };
-      const sent = await request(`${origin}/agents`, { method: 'POST', headers, body });
-      await sent.body.dump();
-      return sent.statusCode;
-    };
-    const hidden = (name: string, page: string) =>
-      new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? '';
-    const sent = () => sandbox.inspect().jobs.flatMap(({ messages }) => messages).length;
-    const page = await site.page('/agents');
-    const jobs = [...page.matchAll(/name="job" value="(\d+)"><label class="hidden" for="message-/g)];
-    const fields = {
-      token: hidden('token', page),
-      form: hidden('form', page),
-      project: 'prj_1',
-      action: 'message',
-      // The last one exists on the platform.
-      job: String(Math.max(...jobs.map(([, id]) => Number(id)))),
-      text: 'Shorten it.',
-    };
-    const body = new URLSearchParams(fields).toString();
-    const before = sent();
-    expect([await post(body), await post(body)]).toEqual([303, 303]);
-    await vi.waitFor(async () => expect(await site.page('/agents')).toMatch(/sent: Shorten it/), 30_000);
-    const next = await serveSite(directory);
-    const again = { ...fields, token: hidden('token', await next.page('/agents')) };
-    expect(await post(new URLSearchParams(again).toString(), next)).toBe(303);
-    await next.stop();
-    expect(sent()).toBe(before + 1);
   });
 });
