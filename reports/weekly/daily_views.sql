@@ -7,6 +7,6 @@ WITH calendar AS (
   WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
 )
 
-SELECT day, human, ai
+SELECT day, human, ai, coalesce(is_outage, false) AS is_outage
 FROM calendar LEFT JOIN (FROM site_days WHERE project = $project) AS loaded USING (day)
 ORDER BY day

@@ -6,7 +6,8 @@ SELECT
   sum(human)::BIGINT AS human,
   sum(ai)::BIGINT AS ai,
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share,
-  count(*) AS days_loaded
+  count(*) AS days_loaded,
+  coalesce(list(day ORDER BY day) FILTER (is_outage), []) AS outages
 FROM site_days
 WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
 GROUP BY week

@@ -6,7 +6,7 @@ import { emptyHistory, fillSiteWithGaps, type TestHistory } from '../reports/his
 
 const count = z.int();
 const viewRow = z.object({ day: dayColumn, path: z.string(), human: count, ai: count });
-const siteRow = viewRow.omit({ path: true });
+const siteRow = viewRow.omit({ path: true }).extend({ is_outage: z.boolean() });
 const number = z.number().nullable();
 const changeRow = z.object({
   path: z.string().nullable(),
@@ -38,12 +38,12 @@ function independent(
     at >= addDays(range.first, -shift) && at <= addDays(range.last, -shift);
   const isBefore = (at: Day) => range.shift > 0 && within(at, range.shift);
   const named = { page: (path: string) => path, section: (path: string) => `/${path.split('/')[1]}` };
-  const rows: (SiteRow & { readonly path: string | null })[] =
+  const rows: (Omit<SiteRow, 'is_outage'> & { readonly path: string | null })[] =
     per === 'site'
       ? site.filter((row) => row.day <= range.last).map((row) => ({ ...row, path: null }))
       : views.map((row) => ({ ...row, path: named[per](row.path) }));
   const days_loaded = site.filter((row) => within(row.day, 0)).length;
-  const days_before = site.filter((row) => isBefore(row.day)).length;
+  const days_before = site.filter((row) => isBefore(row.day) && !row.is_outage).length;
   const sum = (of: typeof rows, audience: 'human' | 'ai') =>
     of.reduce((total, row) => total + row[audience], 0);
   const change = (now: number | null, before: number | null) =>
@@ -59,7 +59,9 @@ function independent(
     if (per !== 'site' && now.length + before.length === 0) return [];
     const first = own.map((row) => row.day).sort()[0];
     const known =
-      first === undefined ? [] : site.filter((row) => row.day < first && daysBetween(row.day, first) <= 56);
+      first === undefined
+        ? []
+        : site.filter((row) => !row.is_outage && row.day < first && daysBetween(row.day, first) <= 56);
     const isFirst = per !== 'site' && first !== undefined && within(first, 0);
     const [human, ai] = days_loaded === 0 ? [null, null] : [sum(now, 'human'), sum(now, 'ai')];
     const [human_before, ai_before] =
@@ -91,7 +93,7 @@ describe('changes on sites with gaps', () => {
     const history = await emptyHistory();
     await fillSiteWithGaps(history, seed);
     const stored = {
-      site: await history.reader.query('SELECT day, human, ai FROM site_days', siteRow),
+      site: await history.reader.query('SELECT day, human, ai, is_outage FROM site_days', siteRow),
       views: await history.reader.query('SELECT day, path, human, ai FROM page_views', viewRow),
     };
     for (const range of RANGES)

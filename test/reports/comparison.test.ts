@@ -5,7 +5,7 @@ import { compareWeeks, type WeekRows } from '../../src/reports/weekly/comparison
 const FIRST = day('2026-11-16');
 const weekOf = (ago: number, days_loaded = 7) => ({
   week: addDays(FIRST, -7 * ago),
-  ...{ human: 700, ai: 70, ai_share: 0.1, days_loaded },
+  ...{ human: 700, ai: 70, ai_share: 0.1, days_loaded, outages: [] },
 });
 const breakAt = (ago: number) => ({ day: addDays(FIRST, -ago), text: 'x', path: '*', is_break: true });
 
@@ -90,7 +90,7 @@ describe('a burst', () => {
     const daily_views = Array.from({ length: 7 * weeks }, (_, index) => {
       const ago = 7 * (weeks - 1) - index;
       const { [ago]: human = weekdays[index % 7] ?? 0 } = changes;
-      return { day: addDays(FIRST, -ago), human, ai: 10 };
+      return { day: addDays(FIRST, -ago), human, ai: 10, is_outage: false };
     });
     const rows = Array.from({ length: weeks }, (_, week) => {
       const days = daily_views.slice(7 * week, 7 * week + 7);
@@ -159,6 +159,7 @@ describe('a burst', () => {
       day: addDays(FIRST, index - 7),
       human: 100,
       ai: 10,
+      is_outage: false,
     }));
     const earlier = daily_views.map(({ day: date, ...views }) => ({ day: addDays(date, -14), ...views }));
     const days = [...earlier, ...daily_views];

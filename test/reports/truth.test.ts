@@ -91,13 +91,15 @@ function expected(site: CountedSite, { week: first }: Dataset) {
   const days = week(first);
   const before = week(addDays(first, -7));
   const isWhole = (range: readonly Day[]) => range.every((date) => site.has(date));
+  /** Nothing is compared with a day on which the site had no views. */
+  const isBasis = (date: Day) => (site.get(date)?.size ?? 0) > 0;
   const now = viewsOn(site, days);
   const then = viewsOn(site, before);
   const earlier = [...site.keys()].filter((date) => date < first);
   const seen = new Set(viewsOn(site, earlier).map(({ path }) => path));
   const [human, ai] = [sum(now.map((page) => page.human)), sum(now.map((page) => page.ai))];
   const changeOf = (views: number, from: number) =>
-    !isWhole(days) || !isWhole(before)
+    !isWhole(days) || !before.every(isBasis)
       ? { kind: 'unknown' }
       : from === 0
         ? views === 0
@@ -120,8 +122,8 @@ function expected(site: CountedSite, { week: first }: Dataset) {
   const isCertain = ({ path }: (typeof now)[number]): boolean => {
     const firstView = days.find((date) => site.get(date)?.has(path)) ?? first;
     return (
-      earlier.filter((date) => date >= addDays(firstView, -56)).length +
-        days.filter((date) => site.has(date) && date < firstView).length >=
+      earlier.filter((date) => isBasis(date) && date >= addDays(firstView, -56)).length +
+        days.filter((date) => isBasis(date) && date < firstView).length >=
       28
     );
   };

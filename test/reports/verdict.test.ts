@@ -47,7 +47,7 @@ function news(...newestFirst: Counts[]) {
     if (counts === null) return [];
     const [human, ai, days_loaded = 7] = counts;
     const ai_share = human + ai === 0 ? null : ai / (human + ai);
-    return [{ week: addDays(MONDAY, -7 * index), human, ai, ai_share, days_loaded }];
+    return [{ week: addDays(MONDAY, -7 * index), human, ai, ai_share, days_loaded, outages: [] }];
   });
   const daily_views = Array.from({ length: 7 * newestFirst.length }, (_, index) => {
     const ago = 7 * (newestFirst.length - 1) - index;
@@ -64,7 +64,12 @@ function news(...newestFirst: Counts[]) {
       const each = Math.floor(rest / (7 - special.length));
       return onDays[ago]?.[audience] ?? (ago === week - 6 ? rest - each * (6 - special.length) : each);
     };
-    return { day: addDays(MONDAY, -ago), human: viewsOf('human', human), ai: viewsOf('ai', ai) };
+    return {
+      day: addDays(MONDAY, -ago),
+      human: viewsOf('human', human),
+      ai: viewsOf('ai', ai),
+      is_outage: false,
+    };
   });
   const history: WeekRows = {
     weeks: weeks.toReversed(),

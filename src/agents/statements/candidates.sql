@@ -5,7 +5,7 @@ WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
     FROM site_weeks
-    WHERE project = $project AND days_loaded = 7 AND week < date_trunc('week', $now::TIMESTAMP)
+    WHERE project = $project AND is_whole AND week < date_trunc('week', $now::TIMESTAMP)
     ORDER BY week DESC
     LIMIT 8
   ),

@@ -25,8 +25,12 @@ SELECT
   total,
   ai / nullif(human + ai, 0) AS ai_share,
   pages,
-  state
-FROM days LEFT JOIN awaited USING (project)
+  state,
+  outage.day IS NOT NULL AS is_outage
+FROM
+  days
+  LEFT JOIN awaited USING (project)
+  LEFT JOIN (FROM internal.outages WHERE NOT is_filled) AS outage USING (project, day)
 WHERE viewed_until IS NULL OR day <= viewed_until;
 
 COMMENT ON VIEW site_days IS 'Views of the whole site by day. One row per project and loaded day; days that are not loaded have no row. If a site had views on each of its last days, and then none, the days without views have no row either for four weeks: their views may not have come yet.';
@@ -38,3 +42,4 @@ COMMENT ON COLUMN site_days.total IS 'Total views as reported by the platform';
 COMMENT ON COLUMN site_days.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
 COMMENT ON COLUMN site_days.pages IS 'Number of pages viewed';
 COMMENT ON COLUMN site_days.state IS 'provisional, final or inconsistent, as in days';
+COMMENT ON COLUMN site_days.is_outage IS 'Whether the day has no views, although the median of such weekdays with views, half a year before and after it, is 20 or more. What is usual is computed without such days, and nothing is compared with them';

@@ -8,7 +8,8 @@ SELECT
   sum(ai)::BIGINT AS ai,
   sum(total)::BIGINT AS total,
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share,
-  count(*) AS days_loaded
+  count(*) AS days_loaded,
+  days_loaded = 7 AND NOT bool_or(is_outage) AS is_whole
 FROM site_days
 GROUP BY ALL;
 
@@ -21,3 +22,4 @@ COMMENT ON COLUMN site_weeks.ai IS 'AI views';
 COMMENT ON COLUMN site_weeks.total IS 'Total views as reported by the platform';
 COMMENT ON COLUMN site_weeks.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
 COMMENT ON COLUMN site_weeks.days_loaded IS 'Number of days of the week that are loaded, 1 to 7';
+COMMENT ON COLUMN site_weeks.is_whole IS 'Whether all seven days are loaded, and none is an outage as in site_days: only such weeks show what is usual';

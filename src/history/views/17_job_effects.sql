@@ -1,5 +1,6 @@
 -- Grain: one row per agent job that was merged. The four weeks from the day after the merge, as far as they are over, are
--- compared with the four weeks before it, per loaded day.
+-- compared with the four weeks before it, per loaded day without an
+-- outage.
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   merged AS (
@@ -11,7 +12,7 @@ WITH
   loaded AS (
     SELECT job, merged.project, page, merged_on, weeks_after, day, day > merged_on AS is_after, human AS site_human, ai AS site_ai
     FROM merged JOIN site_days ON site_days.project = merged.project AND day BETWEEN merged_on - 28 AND merged_on + 7 * weeks_after
-    WHERE day <> merged_on
+    WHERE day <> merged_on AND NOT is_outage
   ),
 
   -- A page has several addresses.
@@ -69,8 +70,8 @@ COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page';
 COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) of the merge, which counts on neither side';
 COMMENT ON COLUMN job_effects.weeks_after IS 'Number of weeks after the merge that are over, 0 to 4';
-COMMENT ON COLUMN job_effects.days_before IS 'Number of loaded days of the four weeks before';
-COMMENT ON COLUMN job_effects.days_after IS 'Number of loaded days of the weeks after';
+COMMENT ON COLUMN job_effects.days_before IS 'Number of loaded days of the four weeks before, without outages as in site_days';
+COMMENT ON COLUMN job_effects.days_after IS 'Number of such days of the weeks after';
 COMMENT ON COLUMN job_effects.human_before IS 'Human views of the page on those days before; NULL without a loaded day';
 COMMENT ON COLUMN job_effects.human_after IS 'Human views of the page on those days after; NULL without a loaded day';
 COMMENT ON COLUMN job_effects.human_change IS 'Relative change of human views per loaded day: 0.1 means 10% more. NULL if there is nothing to compare with, or if the notes have a break in between';

@@ -12,7 +12,7 @@ WITH
   ),
 
   -- This week (0) and up to eight full weeks out of the twelve before it. Empty if this week is not
-  -- fully loaded.
+  -- fully loaded or has an outage.
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago
     FROM site_days
@@ -22,7 +22,7 @@ WITH
       AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
       AND is_own_file()
     GROUP BY project, weeks_ago
-    HAVING count(*) = 7
+    HAVING count(*) = 7 AND NOT bool_or(is_outage)
     QUALIFY
       row_number() OVER (PARTITION BY project ORDER BY weeks_ago) <= 9
       AND min(weeks_ago) OVER (PARTITION BY project) = 0
@@ -329,4 +329,4 @@ FROM shown
 GROUP BY project, path
 ORDER BY project, abs(change) DESC, path;
 
-COMMENT ON MACRO TABLE movers IS 'Pages with clearly more or fewer views in the seven days from the given one than expected: FROM movers(''2026-11-09''). One row per project and page, largest change in views first; project_id := ''prj_1'' reads only that project. audience says whose views moved: human, ai or both; change is how many views more or fewer than expected they are, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual views in the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations; the more pages are compared, the larger they must be. Only fully loaded weeks since the last break in notes count, and a page needs three of them before. A page is listed in the week in which it moves, not in those after. A rise is judged without the two busiest days of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';
+COMMENT ON MACRO TABLE movers IS 'Pages with clearly more or fewer views in the seven days from the given one than expected: FROM movers(''2026-11-09''). One row per project and page, largest change in views first; project_id := ''prj_1'' reads only that project. audience says whose views moved: human, ai or both; change is how many views more or fewer than expected they are, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual views in the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations; the more pages are compared, the larger they must be. Only fully loaded weeks without an outage (site_days) since the last break in notes count, and a page needs three of them before. A page is listed in the week in which it moves, not in those after. A rise is judged without the two busiest days of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';

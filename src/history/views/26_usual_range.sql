@@ -1,5 +1,5 @@
 -- Grain: one row per project and audience whose seven days from `week_start` are all loaded. Only
--- weeks since the last break are used.
+-- weeks since the last break are used, and none before it with an outage.
 CREATE OR REPLACE MACRO usual_range(week_start, project_id := NULL) AS TABLE
 WITH
   -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
@@ -21,7 +21,7 @@ WITH
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE project = coalesce(project_id, project) AND day <= week_start::DATE + 6 AND is_own_file()
     GROUP BY project, weeks_ago
-    HAVING count(*) = 7
+    HAVING count(*) = 7 AND (weeks_ago = 0 OR NOT bool_or(is_outage))
   ),
 
   -- The views of each audience, and human views per AI view.
@@ -137,4 +137,4 @@ FROM
 WHERE known.series <> 'gap'
 ORDER BY known.project, audience DESC;
 
-COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie: FROM usual_range(''2026-11-09''). One row per project and audience (human or ai) whose seven days from the given one are all loaded; project_id := ''prj_1'' reads only that project. views is the count of the seven days. expected continues the line of the weeks_used full weeks before (8), whose slope is the median slope between any two of them. Nine in ten weeks lie between low and high. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, as during a holiday, this range shifts by as much and widens. weeks is the number of full weeks since the last break in notes, this one included. is_record means that no earlier full week, of at least 12, had as many views, and that this one is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, usually between human_per_ai_low and human_per_ai_high. leader is the audience with clearly more views; NULL if the difference is as small as such differences usually are. leader and the human_per_ai columns are the same in both rows.';
+COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie: FROM usual_range(''2026-11-09''). One row per project and audience (human or ai) whose seven days from the given one are all loaded; project_id := ''prj_1'' reads only that project. views is the count of the seven days. expected continues the line of the weeks_used full weeks before (8), whose slope is the median slope between any two of them. Nine in ten weeks lie between low and high. All three are NULL with fewer than 8 such weeks among the 12 before; a week with an outage, as in site_days, is not one. If the same week of last year was outside its own range, as during a holiday, this range shifts by as much and widens. weeks is the number of full weeks since the last break in notes, this one included. is_record means that no earlier full week, of at least 12, had as many views, and that this one is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, usually between human_per_ai_low and human_per_ai_high. leader is the audience with clearly more views; NULL if the difference is as small as such differences usually are. leader and the human_per_ai columns are the same in both rows.';

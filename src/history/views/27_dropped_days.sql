@@ -25,10 +25,12 @@ WITH
       )
   ),
 
-  -- Each day, with the latest twelve loaded days of its weekday out of the sixteen before it.
+  -- Each day, with the latest twelve loaded days of its weekday without an outage out of the sixteen before it.
   point AS (
     SELECT judged.project, judged.audience, judged.day, (past.day - judged.day) // 7 AS x, past.size
-    FROM counted AS judged JOIN counted AS past USING (project, audience)
+    FROM
+      counted AS judged
+      JOIN (FROM counted SEMI JOIN (FROM site_days WHERE NOT is_outage) USING (project, day)) AS past USING (project, audience)
     WHERE judged.day >= judged.until - 14 AND (judged.day - past.day) % 7 = 0 AND judged.day - past.day BETWEEN 7 AND 7 * 16
     -- DuckDB 1.5.6 fails on row_number() here.
     QUALIFY rank() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY past.day DESC) <= 12
@@ -68,4 +70,4 @@ FROM line JOIN counted USING (project, audience, day)
 WHERE exp(height) >= 20 AND n < if(state = 'final', low, low / 2)
 ORDER BY project, day, audience DESC;
 
-COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one, without days so recent that views may still come (data_delays): FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged, and nothing is compared across a break in notes.';
+COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one, without days so recent that views may still come (data_delays): FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8), without outages (site_days). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged, and nothing is compared across a break in notes.';

@@ -5,14 +5,15 @@ import type { DayRow, UsualRow, WeeklyRows, WeekRow } from './rows.js';
 /** What a week is compared by. Weeks and days oldest first. */
 export type WeekRows = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'>;
 
-/** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
+/** A week and the weeks before it. A full week has all seven days loaded; what it is compared with has no outage either. */
 export type WeekComparison = NonNullable<ReturnType<typeof compareWeeks>>;
 export type AudienceWeek = ReturnType<typeof audienceWeek>;
 
 /** Compares the week that begins on `firstDay`; null if none of its days is loaded. */
 export function compareWeeks(history: WeekRows, firstDay: Day) {
   const { weeks } = history;
-  const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
+  const isFull = (week: WeekRow): boolean => week.days_loaded === 7;
+  const isBasis = (week: WeekRow): boolean => isFull(week) && week.outages.length === 0;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
   if (thisWeek === undefined) return null;
   const weekBefore = weeks.find(({ week }) => week === addDays(firstDay, -7)) ?? null;
@@ -20,10 +21,10 @@ export function compareWeeks(history: WeekRows, firstDay: Day) {
     .filter(({ day, path, is_break }) => is_break && path === '*' && day <= addDays(firstDay, 6))
     .at(-1);
   const earlier = weeks
-    .filter((row) => row.week < firstDay && row.week >= (broken?.day ?? row.week) && isWhole(row))
+    .filter((row) => row.week < firstDay && row.week >= (broken?.day ?? row.week) && isBasis(row))
     .toReversed();
   const withoutGap = earlier.filter(({ week }, index) => week === addDays(firstDay, -7 * (index + 1)));
-  const isComparable = isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore);
+  const isComparable = isFull(thisWeek) && weekBefore !== null && isBasis(weekBefore);
   const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
   const before = isComparable && !isAcrossBreak ? weekBefore : null;
   const bursts = AUDIENCES.flatMap((audience) => burstsOf(history.daily_views, audience));
@@ -32,17 +33,35 @@ export function compareWeeks(history: WeekRows, firstDay: Day) {
     thisWeek,
     /** The week before, full or not; null if none of its days is loaded. */
     weekBefore,
-    /** The week before, if it and this week are full: the basis for changes. */
+    /** The week before, if it and this week are full, and it has no outage: the basis for changes. */
     before,
     /** The break across which the week is not compared with the one before. */
     broken: isComparable && isAcrossBreak ? broken : null,
-    /** Earlier full weeks since the last break, newest first. */
+    /** Earlier full weeks without an outage since the last break, newest first. */
     earlier,
+    /** Why nothing is called usual; null if enough weeks show it, or if the history is too young. */
+    tooFewWeeks: isFull(thisWeek) ? tooFewWeeks(history, earlier, firstDay, broken?.day) : null,
     /** This week and those before it without a gap or break, newest first, without bursts. */
     typical: [thisWeek, ...withoutGap].map((week) => withoutBursts(week, bursts)),
     human: weekOf('human'),
     ai: weekOf('ai'),
   };
+}
+
+/** As in the macro `usual_range`. */
+const WEEKS_BEFORE = 12;
+const WEEKS_LEAST = 8;
+
+/** How many of the weeks before cannot show what is usual, where they would be enough otherwise; null elsewhere. */
+function tooFewWeeks({ weeks }: WeekRows, earlier: readonly WeekRow[], firstDay: Day, brokenOn?: Day) {
+  const farthest = addDays(firstDay, -7 * WEEKS_BEFORE);
+  const since = [farthest, weeks[0]?.week ?? firstDay, brokenOn ?? farthest].toSorted().at(-1) ?? firstDay;
+  const all = Math.floor(daysBetween(since, firstDay) / 7);
+  const before = weeks.filter(({ week }) => week >= since && week < firstDay);
+  const left = earlier.filter(({ week }) => week >= since).length;
+  if (left >= WEEKS_LEAST || all < WEEKS_LEAST) return null;
+  const withOutage = before.filter(({ outages }) => outages.length > 0).length;
+  return { left, withOutage, notLoaded: all - left - withOutage };
 }
 
 const BURST_TIMES = 3;
@@ -58,13 +77,14 @@ type Burst = ReturnType<typeof burstsOf>[number];
 
 /** Days on which an audience had many times its usual views: those of such a weekday in the weeks around it. */
 function burstsOf(days: readonly DayRow[], audience: Audience) {
-  const known = days.flatMap((day) => day[audience] ?? []);
+  const viewsOn = (day: DayRow) => (day.is_outage ? [] : (day[audience] ?? []));
+  const known = days.flatMap(viewsOn);
   const middle = median(known);
   const distance = median(known.map((views) => Math.abs(views - middle)));
   const found = days.flatMap(({ day, [audience]: views }, index) => {
     const isAround = (days: number) => days !== 0 && days % 7 === 0 && Math.abs(days) <= 7 * WEEKS_AROUND;
     const around = days.filter((_, at) => isAround(at - index));
-    const others = around.flatMap((other) => other[audience] ?? []);
+    const others = around.flatMap(viewsOn);
     if (views === null || others.length < 3) return [];
     const usual = Math.round(median(others));
     const least = Math.max(BURST_LEAST, BURST_DISTANCE * distance);

@@ -106,9 +106,10 @@ const MOVED_WEEKS_LEAST = 3;
 /** With fewer pages, the median page says little about the site, so that none moved says nothing. */
 const MOVED_PAGES_LEAST = 5;
 
-/** Null if there are too few full weeks, or too few pages to say that none moved. */
+/** Null if there are too few full weeks or an outage, or too few pages to say that none moved. */
 function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earlier }: WeekComparison) {
-  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
+  if (thisWeek.days_loaded < 7 || thisWeek.outages.length > 0) return null;
+  if (earlier.length < MOVED_WEEKS_LEAST) return null;
   if (rows.length === 0 && pagesRead < MOVED_PAGES_LEAST) return null;
   return {
     pages: rows.map(({ path, audience, weeks, ...row }) => {

@@ -12,12 +12,15 @@ const week = z.object({
   ai: count,
   ai_share: z.number().nullable(),
   days_loaded: count,
+  /** Days without any view, on a site that has them on all such weekdays. */
+  outages: z.array(dayColumn),
 });
 /** A day's views; null if it is not loaded. */
 export const dayViews = z.object({
   day: dayColumn,
   human: z.number().nonnegative().nullable(),
   ai: z.number().nonnegative().nullable(),
+  is_outage: z.boolean(),
 });
 /** A full week of a page: its views, and the expected range if known. */
 export const sparkWeek = z.object({

@@ -1,6 +1,6 @@
 import { addDays, type Day } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
-import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
+import { dayList, inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
 import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
 import type { Coverage } from '../coverage.js';
 import { waitingForReview } from '../jobs.js';
@@ -31,8 +31,11 @@ export function newsOf(week: WeekComparison, weekBefore: WeekComparison | null, 
   if (thisWeek.days_loaded < 7) return plain(totalsOf(thisWeek), toReview(other), 0);
   if (thisWeek.human + thisWeek.ai === 0)
     return plain(say`No views were recorded this week.`, [], viewsIn(weekBefore));
-  if (week.before !== null && viewsIn(weekBefore) === 0)
-    return plain(totalsOf(thisWeek, ', after none the week before'), toReview(other), viewsIn(week));
+  if (week.weekBefore?.days_loaded === 7 && week.broken === null && viewsIn(weekBefore) === 0)
+    return {
+      ...plain(totalsOf(thisWeek, ', after none the week before'), toReview(other), viewsIn(week)),
+      detail: whyNothingUsual(week),
+    };
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(({ key }) => key));
   /** A change that goes on is news again. */
   const isNews = ({ key }: WeekFact): boolean => !old.has(key) || key.startsWith('change ');
@@ -50,6 +53,7 @@ export function newsOf(week: WeekComparison, weekBefore: WeekComparison | null, 
     ...details.map(({ words }) => textOf(words)),
     leftOutOf(week),
     whyNotCompared(week, other),
+    whyNothingUsual(week),
   ];
   const unnamed = other.moved.filter((page) => headline.every(({ path }) => path !== page.path));
   const moreMoved = counted(unnamed.length, unnamed.length < other.moved.length ? 'more page' : 'page');
@@ -167,7 +171,27 @@ function whyNotCompared(
       : `The history starts on ${longDay(historySince)}, so there is no full week to compare it with yet.`;
   }
   const days = shortDayRange({ first, last: addDays(first, 6) });
+  if (weekBefore !== null && weekBefore.outages.length > 0)
+    return `The week before had no views on ${dayList(weekBefore.outages)}, so no change is shown.`;
   return weekBefore === null
     ? `The week before, ${days}, is not loaded, so no change is shown.`
     : `Only ${inWords(weekBefore.days_loaded)} of the seven days of the week before, ${days}, ${weekBefore.days_loaded === 1 ? 'is' : 'are'} loaded, so no change is shown.`;
+}
+
+/** Which days without any view keep pages or weeks from being judged, and which weeks not loaded; empty if none do. */
+function whyNothingUsual({ thisWeek: { outages }, tooFewWeeks }: WeekComparison): string {
+  const sentences = [];
+  if (outages.length > 0)
+    sentences.push(`No views were counted on ${dayList(outages)}, so it is not said which pages moved.`);
+  if (tooFewWeeks !== null) {
+    const { left, withOutage, notLoaded } = tooFewWeeks;
+    const lost = [
+      ...(withOutage > 0 ? [`${inWords(withOutage)} had days without any view`] : []),
+      ...(notLoaded > 0 ? [`${inWords(notLoaded)} ${notLoaded === 1 ? 'is' : 'are'} not fully loaded`] : []),
+    ];
+    sentences.push(
+      `Of the weeks before, ${inSequence(lost)}: ${left === 0 ? 'none is' : `${inWords(left)} ${left === 1 ? 'is' : 'are'}`} left, too few to say what is usual.`,
+    );
+  }
+  return sentences.join(' ');
 }
