@@ -9,6 +9,7 @@ const SIGNS = [
     /ENOMEM|Cannot allocate memory|failed to map segment|Out of Memory|(array buffer )?allocation failed|bad_alloc/i,
   ],
   ['failing', /disk I\/O error|\bEIO\b|Input\/output error|fsync failed/],
+  ['held', /Conflicting lock is held/],
   ['lockless', /Could not set lock on file|locking protocol/],
   ['elsewhere', /uv_cwd/],
   ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
@@ -33,6 +34,7 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
   files:
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
   memory: 'There is too little memory: close other programs, then run the command again.',
+  held: 'Close the program that has the file open, then run the command again.',
   lockless:
     'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.',
   elsewhere: 'The current directory was removed, or this user may not enter it: change to another one.',
@@ -42,6 +44,9 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
     'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.',
   failed: 'Run the command again; if it fails again: readership doctor',
 };
+
+/** The program in DuckDB's words, such as `/usr/bin/python3 (PID 1234) by user alice`. */
+const HOLDER = /Conflicting lock is held in (.+?)\. See/;
 
 const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
 
@@ -65,8 +70,10 @@ export const accessAdvice = (error: unknown): string | undefined =>
 /** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
+  const [, holder] = HOLDER.exec(messageOf(cause)) ?? [];
+  const reason = holder === undefined ? messageOf(cause) : `${holder} has the file open.`;
   const advice = ADVICE[signOf(cause) ?? 'failed'];
-  return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
+  return new StorageError(`Cannot ${doing}: ${reason}\n${advice}`, { cause });
 }
 
 /** What to do in a workspace of Readership 0.4. */

@@ -18,6 +18,9 @@ const INCOMPLETE =
 const FAILING =
   'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
 
+const LOCKLESS =
+  'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.';
+
 const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ["EMFILE: too many open files, open 'x'", FILES],
   ['IO Error: Cannot open file "x": Too many open files', FILES],
@@ -48,6 +51,8 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['IO Error: Could not read enough bytes from file "x"', DAMAGED],
   ['IO Error: Failure while replaying WAL file "x.wal": WAL does not match database file.', DAMAGED],
   ['IO Error: Input/output error', FAILING],
+  ['IO Error: Could not set lock on file "x": No locks available', LOCKLESS],
+  ['database is locked by another one: locking protocol', LOCKLESS],
   ['FATAL Error: Failed: database has been invalidated', FAILED],
   ['INTERNAL Error: Attempted to access index 3', FAILED],
   ['Serialization Error: Failed to deserialize', FAILED],
@@ -64,6 +69,14 @@ describe('a storage failure', () => {
     expect(failure).toBeInstanceOf(StorageError);
     expect(failure.cause).toBe(error);
     expect(failure.message.startsWith(`Cannot open ${PATH}: ${cause}\n${advice}`)).toBe(true);
+  });
+
+  it('that another program has the file open names that program', () => {
+    const words =
+      'IO Error: Could not set lock on file "x": Conflicting lock is held in /usr/bin/python3.12 (PID 1234) by user alice. See also https://duckdb.org/docs/stable/connect/concurrency';
+    expect(storageFailure(`open ${PATH}`, new Error(words)).message).toBe(
+      `Cannot open ${PATH}: /usr/bin/python3.12 (PID 1234) by user alice has the file open.\nClose the program that has the file open, then run the command again.`,
+    );
   });
 
   it.each([

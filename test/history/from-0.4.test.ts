@@ -161,7 +161,9 @@ describe('a workspace of 0.4', () => {
           [join(process.cwd(), 'dist/cli.js'), ...RESTORE],
           { cwd },
         ).catch((error: unknown) => error as { stderr: string });
-        expect(stderr).toMatch(/Could not set lock|stop it/);
+        expect(stderr).toMatch(
+          /^Cannot restore from \S+warehouse\.duckdb: .*node \(PID \d+\) has the file open\.\nClose the program that has the file open, then run the command again\.\n$/,
+        );
       },
       join(cwd, 'data/warehouse.duckdb'),
     );
