@@ -9,7 +9,7 @@ import {
   Stats,
   writeFileSync,
 } from 'node:fs';
-import { access, lstat, mkdir, open, readFile, stat, statfs } from 'node:fs/promises';
+import { access, lstat, mkdir, open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
@@ -124,6 +124,16 @@ export function writeWhole(path: string, text: string, mode = 0o600): void {
 }
 
 const isWindows = process.platform === 'win32';
+
+/** How the names of unfinished next versions of a file begin, with which a killed process may leave logs and directories. */
+export const nextOf = (path: string): string => `${path}.next-`;
+
+/** Removes the files and directories whose paths begin so. */
+export async function removeStarting(beginning: string): Promise<void> {
+  const [directory, start] = [dirname(beginning), basename(beginning)];
+  for (const name of (await readdir(directory).catch(ignoreMissing)) ?? [])
+    if (name.startsWith(start)) await rm(join(directory, name), { recursive: true, force: true });
+}
 
 /** The mode of files that nobody should change. Windows cannot replace a file with a read-only one. */
 export const READ_ONLY = isWindows ? 0o644 : 0o444;

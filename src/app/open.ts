@@ -1,22 +1,21 @@
 import { ClockError } from '../api/errors.js';
 import { notesFileIn } from '../config/notes.js';
-import { StorageError } from '../errors.js';
-import { makeDirectory, stampOf, writeWhole } from '../files.js';
+import { makeDirectory, nextOf, removeStarting, stampOf, writeWhole } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';
 import { forgetDayFailure, forgetPages } from '../state/days.js';
 import { acquireWorker, expectLocks, type Worker } from '../state/lock.js';
-import { createState, openState } from '../state/open.js';
+import { createState, openState, stateFileIn } from '../state/open.js';
 import { placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
 import { recover, type Recovered, Sender } from '../state/sender.js';
 import { readTables, saveState } from '../state/copies.js';
 import type { State } from '../state/state.js';
-import { readWitness } from '../state/witness.js';
 import type { Observer, Parts } from '../steps/parts.js';
+import { storageFailure } from '../storage.js';
 import { type Callbacks, connect, type Connection } from './platform.js';
-import { expectHistory, expectNoHistory } from './state.js';
+import { expectHistory, expectNothingLost } from './state.js';
 import { keepFilesPrivate, type Runtime, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to end. */
@@ -105,6 +104,7 @@ export async function withWorker<Result>(
   try {
     worker = await acquireWorker(dataDir, state, { ...hold, command: `readership ${command}`, now, signal });
     await expectLocks(dataDir, state);
+    await removeUnfinished(workspace);
     if (isNew && configuration === undefined) await enterPast(state, dataDir, now());
     const recovered = unknownWords(await recover(state, worker, now()));
     return await work({ state, worker, here, recovered });
@@ -117,23 +117,27 @@ export async function withWorker<Result>(
   }
 }
 
+/** Removes what killed processes left of next versions. Only a worker writes them. */
+async function removeUnfinished({ dataDir, historyFile }: Workspace): Promise<void> {
+  try {
+    for (const file of [historyFile, stateFileIn(dataDir)]) await removeStarting(nextOf(file));
+  } catch (error) {
+    throw storageFailure(`remove what a killed process left in ${dataDir}`, error);
+  }
+}
+
 /**
  * Opens the state, or creates it for this place. Throws a `StorageError` if it is missing although the workspace has
  * sent something: it must not begin again.
  */
-export async function openOrCreateState({ dataDir, historyFile, witness, machine }: Workspace) {
+export async function openOrCreateState(workspace: Workspace) {
+  const { dataDir, machine } = workspace;
   keepFilesPrivate();
   await makeDirectory(dataDir);
   const here = await placeOf(dataDir, machine);
   const known = await openState(dataDir);
   if (known !== undefined) return { state: known, here, isNew: false };
-  await expectNoHistory({ dataDir, historyFile });
-  if (witness !== undefined && readWitness(witness) !== undefined)
-    throw new StorageError(
-      `${dataDir} has no state, although this workspace has sent jobs or emails: they would be sent again. Nothing was changed.\n` +
-        'If the directory was moved, or its disk is not mounted, correct that. To restore a backup: readership restore --from FILE\n' +
-        `To start over: rm '${witness}'`,
-    );
+  await expectNothingLost(workspace);
   return { state: await createState(dataDir, here), here, isNew: true };
 }
 

@@ -10,6 +10,7 @@ import {
   writeHistoryOf04,
 } from '../history/restore.js';
 import type { CarriedState } from '../history/state-copy.js';
+import { removeForeignLog } from '../history/write.js';
 import { lockData, type WorkerOptions } from '../state/lock.js';
 import { openState } from '../state/open.js';
 import { expectEveryAttempt, importState } from '../state/from-0.4.js';
@@ -46,11 +47,12 @@ export interface RestoredStores {
 export async function restoreStores(
   workspace: Workspace,
   from: string | undefined,
-  options: WorkerOptions,
+  { onNotice, ...options }: WorkerOptions & { readonly onNotice: (words: string) => void },
 ): Promise<RestoredStores> {
   const { dataDir, historyFile, witness } = workspace;
   await expectDirectory(dataDir);
   const source = await expectSource(historyFile, from);
+  if (source === historyFile) await removeForeignLog(historyFile, onNotice);
   const carried = await readSource(source);
   // What 0.4 published may be older than its database.
   if (carried.is === '0.4' && source === historyFile)
@@ -107,7 +109,7 @@ async function restoreFrom04(
       `The workspace in ${dataDir} has been taken over already. Nothing was changed. To go on: readership run`,
     );
   const tables = await readStateOf04(source).catch((cause: unknown) => {
-    throw storageFailure(`read ${source}, which Readership 0.4 may have open: stop it`, cause);
+    throw storageFailure(`read ${source}`, cause);
   });
   const log = join(dirname(source), 'effects.log');
   if (await exists(log)) expectEveryAttempt(log, source, tables);

@@ -8,6 +8,7 @@ import { emptyState, missingState, openState } from '../state/open.js';
 import { hasHistory, otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
 import { readTables } from '../state/copies.js';
+import { readWitness } from '../state/witness.js';
 import type { Workspace } from './workspace.js';
 
 /**
@@ -20,7 +21,7 @@ export async function withState<Result>(
 ): Promise<Result> {
   let state = await openState(workspace.dataDir);
   if (state === undefined) {
-    await expectNoHistory(workspace);
+    await expectNothingLost(workspace);
     state = emptyState();
   }
   try {
@@ -43,25 +44,30 @@ export async function withHistory<Result>(
 ): Promise<Result> {
   // Loading DuckDB takes long, and what needs the state alone does without.
   const { openOwnHistory } = await import('../history/history.js');
-  const history = await openOwnHistory(workspace.historyFile);
-  try {
-    return await withState(workspace, async (state) => {
+  return withState(workspace, async (state) => {
+    await expectHistory(workspace, state);
+    const history = await openOwnHistory(workspace.historyFile);
+    try {
       await history.show(readTables(state));
-      return work({ history, state });
-    });
-  } finally {
-    history.close();
-  }
+      return await work({ history, state });
+    } finally {
+      history.close();
+    }
+  });
 }
 
-/** Throws a `StorageError` if there is a history: the state is missing, or an older version wrote both. */
-export async function expectNoHistory({
+/** Throws a `StorageError` if there should be a state: of an older version, beside a history, or for the witness. */
+export async function expectNothingLost({
   dataDir,
   historyFile,
-}: Pick<Workspace, 'dataDir' | 'historyFile'>): Promise<void> {
+  witness,
+}: Pick<Workspace, 'dataDir' | 'historyFile' | 'witness'>): Promise<void> {
   const database = join(dataDir, 'warehouse.duckdb');
   if (await exists(database)) throw new SchemaError(of04(database));
-  if (!(await exists(historyFile))) return;
+  if (!(await exists(historyFile))) {
+    expectNoWitness(dataDir, witness);
+    return;
+  }
   const { openHistory } = await import('../history/history.js');
   // Another version has another way out; a damaged history is no news here.
   const history = await openHistory(historyFile).catch((error: unknown) => {
@@ -71,17 +77,29 @@ export async function expectNoHistory({
   throw missingState(dataDir);
 }
 
+function expectNoWitness(dataDir: string, witness: string | undefined): void {
+  if (witness === undefined || readWitness(witness) === undefined) return;
+  throw new StorageError(
+    `${dataDir} has no state, although this workspace has sent jobs or emails: they would be sent again. Nothing was changed.\n` +
+      'If the directory was moved, or its disk is not mounted, correct that. To restore a backup: readership restore --from FILE\n' +
+      `To start over: rm '${witness}'`,
+  );
+}
+
 /** Throws a `StorageError` if the history is missing although days were loaded: they are not silently loaded again. */
 export async function expectHistory(
   { historyFile }: Pick<Workspace, 'historyFile'>,
   state: State,
 ): Promise<void> {
   if (!hasHistory(state) || (await exists(historyFile))) return;
-  throw new StorageError(
+  throw lostHistory(historyFile);
+}
+
+export const lostHistory = (historyFile: string): StorageError =>
+  new StorageError(
     `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
       'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
   );
-}
 
 /** Throws an `OtherPlaceError` in a copy of a workspace, which sends nothing. */
 export async function expectSendingPlace(

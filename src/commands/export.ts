@@ -1,4 +1,4 @@
-import { withState } from '../app/state.js';
+import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
@@ -48,9 +48,10 @@ export const exportCommand = projectCommand('export', {
     // Without a history, every day is missing.
     const bounds = isLost ? { to: options.to } : options;
     checkBounds(bounds, runtime.now());
+    const mayBeginAgain = options.reload === true;
     if (options.plan === true)
-      return printPlan({ ...options, ...bounds, reload: !isLost && options.reload }, runtime);
-    const stepsOptions = { ...options, waits: options.reload === true, mayBeginAgain: options.reload };
+      return printPlan({ ...options, ...bounds, reload: !isLost && mayBeginAgain, mayBeginAgain }, runtime);
+    const stepsOptions = { ...options, waits: mayBeginAgain, mayBeginAgain };
     const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
       thenPublish(
         runner,
@@ -99,12 +100,13 @@ function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
 
 /** Prints which days an export would load, and the requests they need. Sends nothing. */
 async function printPlan(
-  options: WorkspaceOptions & ExportBounds & { readonly json?: boolean },
+  options: WorkspaceOptions & ExportBounds & { readonly json?: boolean; readonly mayBeginAgain: boolean },
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const { settings, projects, credentials, historyFile } = workspace;
   return withState(workspace, async (state): Promise<ExitCode> => {
+    if (!options.mayBeginAgain) await expectHistory(workspace, state);
     const opened = (await exists(historyFile)) ? await openOwnHistory(historyFile) : undefined;
     const history = opened ?? { storedDays: () => Promise.resolve(new Map()) };
     const now = runtime.now();

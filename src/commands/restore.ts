@@ -31,13 +31,13 @@ export const restore = workspaceCommand('restore', {
     const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
     keepFilesPrivate();
     runtime.output.goesOnUnread = true;
-    const holder = { ...hold, command: 'readership restore', now, signal };
-    const restored = await restoreStores(workspace, from, holder);
     const listener = {
       onNotice: (words: string) => {
         output.data(words);
       },
     };
+    const holder = { ...hold, ...listener, command: 'readership restore', now, signal };
+    const restored = await restoreStores(workspace, from, holder);
     await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
       for (const line of restoredLines(restored, (file) => relativePath(file, workingDirectory)))
         output.data(line);

@@ -2,9 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
+import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
-import { readText, formatOf } from '../files.js';
+import { exists, formatOf, readText } from '../files.js';
 import { counted } from '../format/numbers.js';
 import { runSql } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat, workbookOf } from '../sql/formats.js';
@@ -63,7 +64,8 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   echo "FROM data_quality" | readership sql --sandbox`,
   run: async (options, runtime, query) => {
     const { signal, workingDirectory, output } = runtime;
-    const { configuration, historyFile, dataDir } = await readWorkspace(options, runtime, 'none');
+    const workspace = await readWorkspace(options, runtime, 'none');
+    const { configuration, historyFile, dataDir } = workspace;
     const secrets = secretNames(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
@@ -77,6 +79,8 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {
       const writable = format === 'parquet' ? file?.unfinished : undefined;
+      if (!(await exists(historyFile)))
+        await withState(workspace, (state) => expectHistory(workspace, state));
       const history = await openHistory(historyFile, { writable, limits: duckdb });
       await showState(history, dataDir);
       const session = { history, limits, removeTempFiles, file, format, output, signal };

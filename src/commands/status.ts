@@ -49,9 +49,9 @@ export const status = projectCommand('status', {
 
 /** What is known of the history. Only if the worker has not stored it since, DuckDB is loaded. */
 async function daysOf(workspace: Workspace, state: State, now: Date): Promise<KnownDays> {
+  await expectHistory(workspace, state);
   const known = await recallDays(workspace, state, now);
   if (known !== undefined) return known;
-  await expectHistory(workspace, state);
   // An export that has stored no day yet may be paused, or have failed.
   if (readLastRuns(state, now).length > 0 && !(await exists(workspace.historyFile)))
     return { projects: new Map(), datedInFuture: [] };

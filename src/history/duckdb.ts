@@ -15,9 +15,19 @@ import { totalmem } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
+import { messageOf } from '../errors.js';
 
 /** A format that DuckDB 1.4 and later can read. */
 const STORAGE_VERSION = 'v1.4.0';
+
+/** DuckDB takes what a file needs, as one of SQLite does, from the network if it may. */
+export const NO_EXTENSIONS = {
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+} as const;
+
+/** Whether a file could not be opened because it is one of SQLite. */
+export const isOfSqlite = (error: unknown): boolean => messageOf(error).includes('sqlite_scanner');
 
 /**
  * Bytes that DuckDB may keep in memory for an export, a report or a new version of the history: a third of what this
@@ -35,6 +45,7 @@ export async function changeDatabase<Result>(
   change: (connection: DuckDBConnection) => Promise<Result>,
 ): Promise<Result> {
   const instance = await DuckDBInstance.create(path, {
+    ...NO_EXTENSIONS,
     storage_compatibility_version: STORAGE_VERSION,
     checkpoint_threshold: '1TB',
     memory_limit: `${maxMemory()}B`,
@@ -54,7 +65,10 @@ export async function changeDatabase<Result>(
 export async function withConnection<Result>(
   work: (connection: DuckDBConnection) => Promise<Result>,
 ): Promise<Result> {
-  const instance = await DuckDBInstance.create(':memory:', { memory_limit: `${maxMemory()}B` });
+  const instance = await DuckDBInstance.create(':memory:', {
+    ...NO_EXTENSIONS,
+    memory_limit: `${maxMemory()}B`,
+  });
   const connection = await instance.connect();
   try {
     return await work(connection);

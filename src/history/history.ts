@@ -4,10 +4,19 @@ import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
 import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
-import { isOfDamage } from '../storage.js';
+import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
-import { type Columns, literal, type Parameters, queryRows, type Reader, runStatement } from './duckdb.js';
-import { expectSchema, isDescribed } from './schema.js';
+import {
+  type Columns,
+  isOfSqlite,
+  literal,
+  NO_EXTENSIONS,
+  type Parameters,
+  queryRows,
+  type Reader,
+  runStatement,
+} from './duckdb.js';
+import { expectSchema, isDescribed, ofOtherProgram } from './schema.js';
 import { CurrentTables, type StateTables } from './state-copy.js';
 
 /** A history without any day, written by the build. */
@@ -42,9 +51,8 @@ export class History implements Reader, Columns {
   ): Promise<History> {
     const instance = await DuckDBInstance.create(path, {
       ...limits,
+      ...NO_EXTENSIONS,
       access_mode: 'READ_ONLY',
-      autoload_known_extensions: 'false',
-      autoinstall_known_extensions: 'false',
     });
     const history = new History(path, instance, await instance.connect(), new CurrentTables(), 'file');
     try {
@@ -120,11 +128,14 @@ export async function openHistory(
     );
   });
   await expectFile(path);
+  await expectNoLog(path);
   try {
     return await History.open(path, rights, (connection) => check(connection, path));
   } catch (cause) {
     if (cause instanceof StorageError) throw cause;
-    throw (await exists(logOf(path))) ? withForeignLog(path, cause) : unreadable('open', path, cause);
+    if (isOfSqlite(cause)) throw ofOtherProgram(path);
+    if (machineAdvice(cause) !== undefined) throw storageFailure(`open the history ${path}`, cause);
+    throw unreadable('open', path, cause);
   }
 }
 
@@ -153,11 +164,14 @@ export async function expectFile(path: string): Promise<void> {
 /** The log that DuckDB keeps beside a file that it changes, as only other programs change a history. */
 export const logOf = (path: string): string => `${path}.wal`;
 
-const withForeignLog = (path: string, cause: unknown): StorageError =>
-  new StorageError(
-    `Cannot open the history ${path}, because another program has written to it, and left a log that does not belong to it. Delete that: rm '${logOf(path)}'`,
-    { cause },
-  );
+/** Throws a `StorageError` if another program has left its log beside a history: DuckDB would answer with its changes. */
+export async function expectNoLog(path: string): Promise<void> {
+  if (await exists(logOf(path)))
+    throw new StorageError(
+      `Cannot open the history ${path}: another program has written to it, and left a log that does not belong to it. ` +
+        `Close that program, then delete the log: rm '${logOf(path)}'`,
+    );
+}
 
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
   new StorageError(

@@ -1,13 +1,13 @@
 import { copyFile, link } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { messageOf, ReadershipError, StorageError } from '../errors.js';
+import { messageOf, ReadershipError, SchemaError, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { machineAdvice, storageFailure } from '../storage.js';
-import { literal, queryRows, type Row, rowSchema, withConnection } from './duckdb.js';
+import { isOfSqlite, literal, queryRows, type Row, rowSchema, withConnection } from './duckdb.js';
 import { type CarriedState, readCarriedState } from './state-copy.js';
-import { describe, expectSchema, isOf04 } from './schema.js';
+import { describe, writerOf } from './schema.js';
 import { writeNext } from './write.js';
-import { EMPTY_HISTORY } from './history.js';
+import { EMPTY_HISTORY, expectNoLog } from './history.js';
 import { readSql } from '../columns.js';
 
 export const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --from FILE';
@@ -21,8 +21,13 @@ export const readSource = (path: string): Promise<Source> =>
   withConnection(async (connection): Promise<Source> => {
     await connection.run(`ATTACH ${literal(path)} AS source (READ_ONLY)`);
     await connection.run('USE source');
-    if (await isOf04(connection)) return { is: '0.4' };
-    await expectSchema(connection, path);
+    const writer = await writerOf(connection, path);
+    if (writer === '0.4') return { is: '0.4' };
+    if (writer === 'another program')
+      throw new SchemaError(
+        `${path} is not a history of Readership: another program wrote it. ${OTHER_FILE}`,
+      );
+    await expectNoLog(path);
     return { is: 'history', state: await readCarriedState(connection) };
   }).catch((cause: unknown) => {
     throw notRestored(path, cause);
@@ -59,6 +64,11 @@ export async function restoreHistory(
 }
 
 function notRestored(source: string, cause: unknown): unknown {
+  if (isOfSqlite(cause))
+    return new StorageError(
+      `${source} is a file of SQLite, as a state is, and not a history. Nothing was changed. ` +
+        'A history carries the state as well: readership restore --from FILE, with a history.duckdb',
+    );
   if (cause instanceof ReadershipError && !(cause instanceof StorageError && cause.cause !== undefined))
     return cause;
   if (machineAdvice(cause) !== undefined) return storageFailure(`restore from ${source}`, cause);

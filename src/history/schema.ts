@@ -74,27 +74,38 @@ export async function isDescribed(connection: DuckDBConnection): Promise<boolean
   return found?.descriptions === digest();
 }
 
-/** Throws a `SchemaError` if a database is not a history of this version. */
+/** Throws a `SchemaError` if the file in the place of the history is not one of this version. */
 export async function expectSchema(connection: DuckDBConnection, path: string): Promise<void> {
-  const row = z.object({ version: z.int() });
-  const [found] = await queryRows(connection, 'SELECT version FROM internal.version', row).catch(
-    async (error: unknown) => {
-      if (!/version"? does not exist/.test(messageOf(error))) throw error;
-      throw new SchemaError(
-        (await isOf04(connection))
-          ? of04(join(dirname(path), 'warehouse.duckdb'))
-          : `${path} is not a history of Readership: another program wrote it. Nothing was changed. Move it away, or set dataDir to another directory, then run the command again.`,
-      );
-    },
+  const writer = await writerOf(connection, path);
+  if (writer === '0.4') throw new SchemaError(of04(join(dirname(path), 'warehouse.duckdb')));
+  if (writer === 'another program') throw ofOtherProgram(path);
+}
+
+export const ofOtherProgram = (path: string): SchemaError =>
+  new SchemaError(
+    `${path} is not a history of Readership: another program wrote it. Nothing was changed. Move it away, or set dataDir to another directory, then run the command again.`,
   );
-  if (found?.version === VERSION) return;
+
+/** What wrote a database. Throws a `SchemaError` if that was a newer version. */
+export async function writerOf(
+  connection: DuckDBConnection,
+  path: string,
+): Promise<'this version' | '0.4' | 'another program'> {
+  const row = z.object({ version: z.int() });
+  try {
+    const [found] = await queryRows(connection, 'SELECT version FROM internal.version', row);
+    if (found?.version === VERSION) return 'this version';
+  } catch (error) {
+    if (!/version"? does not exist/.test(messageOf(error))) throw error;
+    return (await isOf04(connection)) ? '0.4' : 'another program';
+  }
   throw new SchemaError(
     `A newer version of Readership wrote the history ${path}. Nothing was changed. Install that version of Readership.`,
   );
 }
 
 /** Whether a database has the tables of Readership 0.4. */
-export async function isOf04(connection: DuckDBConnection): Promise<boolean> {
+async function isOf04(connection: DuckDBConnection): Promise<boolean> {
   const found = await queryRows(
     connection,
     "SELECT 1 FROM duckdb_tables() WHERE table_name IN ('schema_version', 'day_loads', 'page_views') HAVING count(*) >= 3",

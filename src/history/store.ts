@@ -16,7 +16,7 @@ import {
 import { literal, type Parameters, type Reader, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY } from './history.js';
 import { PathIds, type ProjectPaths } from './path-ids.js';
-import { isToRewrite, writeNext } from './write.js';
+import { isToRewrite, removeForeignLog, writeNext } from './write.js';
 import {
   type CarriedState,
   isNewerState,
@@ -159,6 +159,7 @@ export class HistoryStore implements Reader {
   async writingFiles<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
     await this.writeWaiting();
     const path = (await exists(this.options.path)) ? this.options.path : EMPTY_HISTORY;
+    await removeForeignLog(path, this.options.onWarning);
     return withConnection(async (connection) => {
       await connection.run(`ATTACH ${literal(path)} AS history (READ_ONLY)`);
       await connection.run('USE history');

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { chmod, constants, copyFile, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { chmod, constants, copyFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
-import { exists, ignoreMissing, READ_ONLY, syncToDisk } from '../files.js';
+import { exists, nextOf, READ_ONLY, removeStarting, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { changeDatabase, inTransaction, literal, queryRows, runStatement } from './duckdb.js';
 import { EMPTY_HISTORY, expectFile, logOf } from './history.js';
@@ -29,10 +29,10 @@ export interface NextVersion {
  * it opened. After a `StorageError`, the last version is still there.
  */
 export async function writeNext(path: string, version: NextVersion): Promise<void> {
-  const next = `${path}.next-${process.pid}`;
+  const next = `${nextOf(path)}${process.pid}`;
   try {
     await expectFile(path);
-    await removeUnfinished(path);
+    await removeStarting(nextOf(path));
     const isKnown = await exists(path);
     const isRewritten = isKnown && version.isRewritten === true;
     const source = version.source ?? (isKnown && !isRewritten ? path : EMPTY_HISTORY);
@@ -40,7 +40,10 @@ export async function writeNext(path: string, version: NextVersion): Promise<voi
     // A copy of a read-only file is read-only.
     await chmod(next, 0o600);
     await changeDatabase(next, async (connection) => {
-      if (isRewritten) await copySorted(connection, path);
+      if (isRewritten) {
+        await removeForeignLog(path, version.onWarning);
+        await copySorted(connection, path);
+      }
       await version.prepare?.(connection);
       await inTransaction(connection, () => version.change(connection));
     });
@@ -52,18 +55,11 @@ export async function writeNext(path: string, version: NextVersion): Promise<voi
     await rename(next, path);
     await syncToDisk(dirname(path));
   } catch (error) {
-    await removeUnfinished(path).catch(() => undefined);
+    await removeStarting(nextOf(path)).catch(() => undefined);
     throw error instanceof StorageError
       ? error
       : storageFailure(`write the next version of ${path} (the last one was kept)`, error);
   }
-}
-
-/** Removes what killed processes left of next versions, with their logs and temporary files. */
-async function removeUnfinished(path: string): Promise<void> {
-  for (const name of (await readdir(dirname(path)).catch(ignoreMissing)) ?? [])
-    if (name.startsWith(`${basename(path)}.next-`))
-      await rm(join(dirname(path), name), { recursive: true, force: true });
 }
 
 /** A program that opened the history for writing leaves a log, which readers would apply to every later version. */

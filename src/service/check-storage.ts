@@ -1,11 +1,12 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { expectNothingLost, lostHistory } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { LockedError, messageOf, OtherVersionError } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { lockData } from '../state/lock.js';
-import { missingState, openState } from '../state/open.js';
+import { openState } from '../state/open.js';
 import {
   finishedDataset,
   hasHistory,
@@ -36,13 +37,11 @@ export async function tryHistory({
       const state = await openState(dataDir).catch(() => undefined);
       const isLost = state !== undefined && hasHistory(state);
       state?.close();
-      return isLost
-        ? {
-            verdict: fail(
-              `${historyFile} is missing, although days were loaded: readership restore --from FILE`,
-            ),
-          }
-        : { verdict: warn('There is no history yet. Load it: readership export') };
+      return {
+        verdict: isLost
+          ? fail(lostHistory(historyFile).message)
+          : warn('There is no history yet. Load it: readership export'),
+      };
     }
     const history = await openOwnHistory(historyFile);
     return { history, verdict: pass(`${historyFile} opens, and has the current version`) };
@@ -52,13 +51,11 @@ export async function tryHistory({
 }
 
 /** Whether the state opens and is intact, and whether a process is working with it. */
-export async function checkState(
-  { dataDir, historyFile }: Workspace,
-  { now, signal }: Runtime,
-): Promise<Verdict> {
+export async function checkState(workspace: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  const { dataDir } = workspace;
   const state = await openState(dataDir);
   if (state === undefined) {
-    if (await exists(historyFile)) throw missingState(dataDir);
+    await expectNothingLost(workspace);
     return pass('none yet: the first command that writes creates it');
   }
   try {

@@ -1,7 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StorageError } from '../errors.js';
-import { exists, syncToDisk } from '../files.js';
+import { exists, nextOf, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { DamagedStateError, openDatabase } from './database.js';
 import { openState, stateFileIn } from './open.js';
@@ -68,7 +68,7 @@ export interface ReadyState {
 /** Writes the state that a history carries beside the one of a data directory. Throws a `StorageError` if it is damaged. */
 export function writeState(dataDir: string, saved: SavedState, source: string): ReadyState {
   const path = stateFileIn(dataDir);
-  const next = `${path}.restoring`;
+  const next = `${nextOf(path)}${process.pid}`;
   const discard = () => {
     rmSync(next, { force: true });
   };

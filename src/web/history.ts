@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { withState } from '../app/state.js';
+import { expectHistory, withState } from '../app/state.js';
 import type { Workspace } from '../app/workspace.js';
 import type { State } from '../state/state.js';
 import { StorageError } from '../errors.js';
@@ -89,11 +89,12 @@ export class WebHistory {
 
   /** The newest version, with the state as it is now. */
   async #current(state: State): Promise<Opened> {
-    const stamp = (await stampOf(this.workspace.historyFile).catch(() => undefined)) ?? '';
+    const stamp = (await stampOf(this.workspace.historyFile)) ?? '';
     // Pages read the runs in the state itself.
     const tables = { ...readTables(state), runs: '[]' };
     const version = `${stamp} ${hashOf(JSON.stringify(tables))}`;
     if (this.#opened?.version !== version) {
+      await expectHistory(this.workspace, state);
       const before = this.#opened;
       this.#opened = await openVersion(this.workspace, version, tables);
       if (before?.users === 0) before.history.close();

@@ -1,6 +1,7 @@
-import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { inDuckDb } from '../duckdb.js';
 import { expectWhole } from '../export/stored-days.js';
 import { changeHistory, inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { startCli } from '../run-cli.js';
@@ -122,7 +123,15 @@ describe('a workspace with a backup', () => {
     await writeFile(at('text'), 'no database at all'.repeat(2_000));
     await writeFile(at('cut'), history.subarray(0, 90_000));
     await writeFile(at('torn'), torn(history));
+    await cp(join(site.cwd, 'data', 'state.db'), at('state.db'));
+    await inDuckDb((connection) => connection.run('CREATE TABLE sales AS SELECT 1 AS id'), at('sales'));
     await writeFile(at('without'), history);
+    await cp(join(backup, 'history.duckdb'), at('logged'));
+    await chmod(at('logged'), 0o644);
+    await inDuckDb(
+      (connection) => connection.run('PRAGMA disable_checkpoint_on_shutdown; CREATE TABLE mine (id INT)'),
+      at('logged'),
+    );
     await changeHistory(at('without'), 'DELETE FROM internal.saved_state');
     const contents = async () => {
       const names = await readdir(join(site.cwd, 'data'));
@@ -135,6 +144,12 @@ describe('a workspace with a backup', () => {
       [['--from', at('text')], /Cannot restore from .+text/, [empty, site.cwd]],
       [['--from', at('cut')], /Cannot restore from .+cut/, [empty, site.cwd]],
       [['--from', at('torn')], /Cannot restore from .+torn/, [empty, site.cwd]],
+      [
+        ['--from', at('state.db')],
+        /state\.db is a file of SQLite, as a state is, and not a history\..+ with a history\.duckdb$/m,
+        [empty, site.cwd],
+      ],
+      [['--from', at('sales')], /sales is not a history.+Use another file: readership restore/, [empty]],
       [['--from', at('without')], /without carries no state, and the one in .+ is missing/, [empty]],
       [['--from', at('empty')], /empty is not a file, so not a history/, [empty, site.cwd]],
     ] as const)
@@ -143,6 +158,8 @@ describe('a workspace with a backup', () => {
         expect(stderr).toMatch(words);
         expect(stderr).toContain('Nothing was changed');
       }
+    const logged = endedWith(1, await runIn(empty, ['restore', '--from', at('logged')]));
+    expect(logged.stderr).toMatch(/left a log that does not belong to it\..+: rm '.+logged\.wal'$/m);
     expect(await readdir(empty)).toEqual(['.readership.yaml.sent', 'readership.yaml']);
     expect(await contents()).toEqual(unchanged);
   });

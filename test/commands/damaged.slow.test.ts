@@ -1,5 +1,5 @@
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { inDuckDb } from '../duckdb.js';
 import { changeHistory } from '../open-history.js';
@@ -26,6 +26,10 @@ const upgrade = (file: string) => changeHistory(file, 'UPDATE internal.version S
 async function exchange(file: string): Promise<void> {
   await rm(file);
   await inDuckDb((connection) => connection.run('CREATE TABLE sales AS SELECT 1 AS id'), file);
+}
+async function exchangeForState(file: string): Promise<void> {
+  await rm(file);
+  await copyFile(join(dirname(file), 'state.db'), file);
 }
 async function replaceByDirectory(file: string): Promise<void> {
   await rm(file);
@@ -79,6 +83,7 @@ describe('a history', () => {
     // Only who reads these pages notices.
     ['with changed pages', flipPages, DAMAGED, READING],
     ['of another program', exchange, NOT_OURS, [...READING, ...WRITING]],
+    ['that is a file of SQLite', exchangeForState, NOT_OURS, [...READING, ...WRITING]],
     ['of a newer version', upgrade, NEWER, [...READING, ...WRITING]],
     ['that is a directory', replaceByDirectory, NO_FILE, [...READING, ...WRITING]],
   ])(
@@ -106,7 +111,9 @@ describe('a history', () => {
     await rename(file(), `${file()}.away`);
     const lost =
       /The history .+ is missing, although days were loaded\. Nothing was changed\.\nRestore a backup: readership restore --from FILE\nOr load again .+: readership export --reload$/m;
-    await expectRefused(lost, [...WRITING, ['status'], ['jobs', 'poll'], ['report', 'send', 'weekly']]);
+    const others = [['status'], ['export', '--plan'], ['jobs', 'poll'], ['report', 'send', 'weekly']];
+    await expectRefused(lost, [...READING, ...WRITING, ...others]);
+    expect((await site.run('doctor')).stdout).toMatch(/^fail +history +The history .+ is missing, although/m);
     const [jobs, emails] = [created(), site.emails()];
     const plan = endedWith(0, await site.run('export', '--reload', '--plan'));
     expect(plan.stdout).toMatch(/never loaded +\d+ days/);

@@ -183,7 +183,7 @@ describe('with all of data/ lost,', () => {
     await rm(data, { recursive: true });
     if (what !== 'missing') await mkdir(data);
     const refusal = /has no state, although this workspace has sent jobs or emails.+restore --from/s;
-    await expectRefused(refusal, [...SENDING, ['export']]);
+    await expectRefused(refusal, [...SENDING, ['export'], ['sql', 'FROM jobs'], ['status'], ['doctor']]);
     expect(existsSync(join(data, 'history.duckdb'))).toBe(false);
     endedWith(0, await site.run('restore', '--from', join(saved.after, 'data', 'history.duckdb')));
     await expectGoesOn();
