@@ -17,108 +17,96 @@ interface Surroundings {
   readonly web: string;
 }
 
-type Attempts = readonly (readonly [what: string, sql: (at: Surroundings) => string])[];
-
 /** The reason matters: a statement that fails because of a misspelling is not prevented. */
-const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: Attempts])[] = [
+const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: readonly string[]])[] = [
   [
     'writes',
     /attached in read-only mode/,
     [
-      ['insert a row', () => "INSERT INTO skips VALUES ('p', '/', '2026-01-01', NULL)"],
-      [
-        'insert a row behind a WITH',
-        () => "WITH one AS (SELECT 1, 'x') INSERT INTO internal.version FROM one",
-      ],
-      ['change rows', () => 'UPDATE days SET human = 0'],
-      ['delete rows', () => 'DELETE FROM days'],
-      ['delete all rows', () => 'TRUNCATE emails'],
-      [
-        'merge rows',
-        () =>
-          "MERGE INTO restatements USING (SELECT 'p' AS project) AS mine USING (project) WHEN MATCHED THEN DELETE",
-      ],
-      ['delete in a transaction', () => 'BEGIN; DELETE FROM jobs; COMMIT'],
-      ['delete by a prepared statement', () => 'PREPARE wipe AS DELETE FROM days; EXECUTE wipe'],
-      ['delete while explaining', () => 'EXPLAIN ANALYZE DELETE FROM days'],
-      ['drop a table', () => 'DROP TABLE days'],
-      ['drop a view', () => 'DROP VIEW site_days'],
-      ['add a column', () => 'ALTER TABLE days ADD COLUMN mine INTEGER'],
-      ['rename a table', () => 'ALTER TABLE days RENAME TO mine'],
-      ['make a table', () => 'CREATE TABLE mine AS SELECT 1'],
-      ['make an index', () => 'CREATE INDEX mine ON skips (path)'],
-      ['put another macro in place', () => 'CREATE OR REPLACE MACRO movers(week) AS TABLE SELECT 1'],
-      ['say something else of a table', () => "COMMENT ON TABLE days IS 'mine'"],
+      "INSERT INTO skips VALUES ('p', '/', '2026-01-01', NULL)",
+      "WITH one AS (SELECT 1, 'x') INSERT INTO internal.version FROM one",
+      'UPDATE days SET human = 0',
+      'DELETE FROM days',
+      'TRUNCATE emails',
+      "MERGE INTO restatements USING (SELECT 'p' AS project) AS mine USING (project) WHEN MATCHED THEN DELETE",
+      'BEGIN; DELETE FROM jobs; COMMIT',
+      'PREPARE wipe AS DELETE FROM days; EXECUTE wipe',
+      'EXPLAIN ANALYZE DELETE FROM days',
+      'DROP TABLE days',
+      'DROP VIEW site_days',
+      'ALTER TABLE days ADD COLUMN mine INTEGER',
+      'ALTER TABLE days RENAME TO mine',
+      'CREATE TABLE mine AS SELECT 1',
+      'CREATE INDEX mine ON skips (path)',
+      'CREATE OR REPLACE MACRO movers(week) AS TABLE SELECT 1',
+      "COMMENT ON TABLE days IS 'mine'",
     ],
   ],
   [
     'files',
     /file system operations are disabled/,
     [
-      ['write CSV', ({ directory }) => `COPY page_views TO '${directory}/out.csv'`],
-      ['write Parquet', ({ directory }) => `COPY (SELECT 1) TO '${directory}/out.parquet' (FORMAT parquet)`],
-      ['write folders', ({ directory }) => `COPY page_views TO '${directory}/out' (PARTITION_BY (project))`],
-      [
-        'write over the history itself',
-        ({ directory }) => `COPY (SELECT 1) TO '${directory}/history.duckdb'`,
-      ],
-      ['write to the terminal behind our back', () => "COPY (SELECT 1) TO '/dev/stderr'"],
-      ['write a whole database', ({ directory }) => `EXPORT DATABASE '${directory}/out'`],
-      ['load a file into a table', ({ directory }) => `COPY days FROM '${directory}/secret.csv'`],
-      ['load a whole database', ({ directory }) => `IMPORT DATABASE '${directory}'`],
-      ['read CSV', ({ directory }) => `FROM read_csv('${directory}/secret.csv')`],
-      ['read JSON', ({ directory }) => `FROM read_json('${directory}/secret.json')`],
-      ['read Parquet', ({ directory }) => `FROM read_parquet('${directory}/secret.parquet')`],
-      ['read text', ({ directory }) => `FROM read_text('${directory}/secret.csv')`],
-      ['read bytes', ({ directory }) => `FROM read_blob('${directory}/secret.csv')`],
-      ['read the environment', () => "FROM read_text('/proc/self/environ')"],
-      ['read a file by its name', ({ directory }) => `FROM '${directory}/secret.csv'`],
-      ['read files by a pattern', ({ directory }) => `FROM '${directory}/*.csv'`],
-      ['read a file through a macro', ({ directory }) => `FROM query_table('${directory}/secret.csv')`],
-      ['list files', ({ directory }) => `FROM glob('${directory}/*')`],
-      ['guess at a file', ({ directory }) => `FROM sniff_csv('${directory}/secret.csv')`],
-      ['attach a database', ({ directory }) => `ATTACH '${directory}/other.duckdb' AS other (READ_ONLY)`],
-      ['attach a new database', ({ directory }) => `ATTACH '${directory}/new.duckdb' AS new`],
-      ['keep a secret', () => "CREATE SECRET (TYPE s3, KEY_ID 'x', SECRET 'y')"],
-      ['see secrets', () => 'FROM duckdb_secrets()'],
+      "COPY page_views TO '{directory}/out.csv'",
+      "COPY (SELECT 1) TO '{directory}/out.parquet' (FORMAT parquet)",
+      "COPY page_views TO '{directory}/out' (PARTITION_BY (project))",
+      "COPY (SELECT 1) TO '{directory}/history.duckdb'",
+      "COPY (SELECT 1) TO '/dev/stderr'",
+      "EXPORT DATABASE '{directory}/out'",
+      "COPY days FROM '{directory}/secret.csv'",
+      "IMPORT DATABASE '{directory}'",
+      "FROM read_csv('{directory}/secret.csv')",
+      "FROM read_json('{directory}/secret.json')",
+      "FROM read_parquet('{directory}/secret.parquet')",
+      "FROM read_text('{directory}/secret.csv')",
+      "FROM read_blob('{directory}/secret.csv')",
+      "FROM read_text('/proc/self/environ')",
+      "FROM '{directory}/secret.csv'",
+      "FROM '{directory}/*.csv'",
+      "FROM query_table('{directory}/secret.csv')",
+      "FROM glob('{directory}/*')",
+      "FROM sniff_csv('{directory}/secret.csv')",
+      "ATTACH '{directory}/other.duckdb' AS other (READ_ONLY)",
+      "ATTACH '{directory}/new.duckdb' AS new",
+      "CREATE SECRET (TYPE s3, KEY_ID 'x', SECRET 'y')",
+      'FROM duckdb_secrets()',
     ],
   ],
   [
     'the network',
     /file system operations are disabled|requires the extension httpfs/,
     [
-      ['read over HTTP', ({ web }) => `FROM read_csv('${web}/x.csv')`],
-      ['read over HTTP by name', ({ web }) => `FROM '${web}/x.parquet'`],
-      ['read from a bucket', () => "FROM read_parquet('s3://bucket/x.parquet')"],
-      ['attach over HTTP', ({ web }) => `ATTACH '${web}/x.duckdb' AS other`],
-      ['write over HTTP', ({ web }) => `COPY page_views TO '${web}/out.csv'`],
+      "FROM read_csv('{web}/x.csv')",
+      "FROM '{web}/x.parquet'",
+      "FROM read_parquet('s3://bucket/x.parquet')",
+      "ATTACH '{web}/x.duckdb' AS other",
+      "COPY page_views TO '{web}/out.csv'",
     ],
   ],
   [
     'extensions',
     /extensions is disabled|file system operations are disabled/,
     [
-      ['install one', () => 'INSTALL httpfs'],
-      ['install one from elsewhere', ({ web }) => `INSTALL httpfs FROM '${web}'`],
-      ['load one', () => 'LOAD httpfs'],
-      ['load a file as one', ({ directory }) => `LOAD '${directory}/mine.duckdb_extension'`],
-      ['attach what needs one', ({ directory }) => `ATTACH '${directory}/x.sqlite' AS other (TYPE sqlite)`],
+      'INSTALL httpfs',
+      "INSTALL httpfs FROM '{web}'",
+      'LOAD httpfs',
+      "LOAD '{directory}/mine.duckdb_extension'",
+      "ATTACH '{directory}/x.sqlite' AS other (TYPE sqlite)",
     ],
   ],
   [
     'settings',
     /the configuration has been locked/,
     [
-      ['allow access again', () => 'SET enable_external_access = true'],
-      ['reset access', () => 'RESET enable_external_access'],
-      ['unlock the configuration', () => 'SET lock_configuration = false'],
-      ['allow a directory', () => "SET allowed_directories = ['/']"],
-      ['allow a file', ({ directory }) => `SET allowed_paths = ['${directory}/secret.csv']`],
-      ['open for writing', () => "SET access_mode = 'READ_WRITE'"],
-      ['load extensions by themselves', () => 'SET autoload_known_extensions = true'],
-      ['spill elsewhere', ({ directory }) => `SET temp_directory = '${directory}'`],
-      ['write profiles', ({ directory }) => `PRAGMA profiling_output = '${directory}/profile.json'`],
-      ['take more memory', () => "SET memory_limit = '1TB'"],
+      'SET enable_external_access = true',
+      'RESET enable_external_access',
+      'SET lock_configuration = false',
+      "SET allowed_directories = ['/']",
+      "SET allowed_paths = ['{directory}/secret.csv']",
+      "SET access_mode = 'READ_WRITE'",
+      'SET autoload_known_extensions = true',
+      "SET temp_directory = '{directory}'",
+      "PRAGMA profiling_output = '{directory}/profile.json'",
+      "SET memory_limit = '1TB'",
     ],
   ],
 ];
@@ -128,6 +116,7 @@ describe('a query of the history, in the mode of readership sql', () => {
   let at: Surroundings;
   let asked: () => number;
   const file = () => join(at.directory, 'history.duckdb');
+  const filledIn = (sql: string) => sql.replaceAll('{directory}', at.directory).replaceAll('{web}', at.web);
 
   beforeAll(async () => {
     workspace = await tempDir();
@@ -174,9 +163,9 @@ describe('a query of the history, in the mode of readership sql', () => {
     'fails if it involves %s, and leaves every file unchanged; ours refuses it before it runs',
     async (_, reason, attempts) => {
       const before = await hashes();
-      for (const [what, sql] of attempts) {
-        await expect(answer(sql(at)), what).rejects.toThrow(reason);
-        expect(await refusal(sql(at)), what).not.toBe('');
+      for (const sql of attempts.map(filledIn)) {
+        await expect(answer(sql), sql).rejects.toThrow(reason);
+        expect(await refusal(sql), sql).not.toBe('');
       }
       expect(await answer('SELECT path FROM page_views')).toEqual([['/a']]);
       expect(await hashes()).toEqual(before);
@@ -188,9 +177,9 @@ describe('a query of the history, in the mode of readership sql', () => {
     const before = await hashes();
     const assistant = await mcpClient(workspace);
     // Each takes a separate process, so only one of every kind is tried.
-    const attempts = REFUSED.flatMap(([, , ofKind]) => ofKind.slice(0, 1));
-    for (const [what, sql] of attempts)
-      expect(await assistant.ask('query', { sql: sql(at) }), what).toMatch(/^error: The query failed/);
+    const attempts = REFUSED.flatMap(([, , ofKind]) => ofKind.slice(0, 1)).map(filledIn);
+    for (const sql of attempts)
+      expect(await assistant.ask('query', { sql }), sql).toMatch(/^error: The query failed/);
     expect(await assistant.ask('query', { sql: 'SELECT path FROM page_views' })).toContain('{"path":"/a"}');
     expect(await hashes()).toEqual(before);
     expect(asked()).toBe(0);
@@ -246,14 +235,15 @@ describe('a query of the history, in the mode of readership sql', () => {
     expect(await refusal(sql)).toBe('');
   });
 
-  it.each([
-    "CALL enable_logging('QueryLog', storage => 'file', storage_path => 'log'); SELECT 1",
-    "FROM enable_logging('QueryLog', storage => 'file', storage_path => 'log'); SELECT 1",
-  ])('does not end the process with a log that must not be written: %s', async (sql) => {
+  it('does not end the process with a log that must not be written', async () => {
     const before = await hashes();
+    const sql = "CALL enable_logging('QueryLog', storage => 'file', storage_path => 'log'); SELECT 1";
     const tried = await runCli(['sql', sql], { cwd: workspace });
-    expect(tried).toMatchObject({ code: 1, signal: null });
-    expect(tried.stderr).toMatch(/enable_logging|CALL/);
+    expect(tried).toMatchObject({
+      code: 1,
+      signal: null,
+      stderr: expect.stringContaining('enable_logging') as string,
+    });
     expect(await hashes()).toEqual(before);
   });
 });

@@ -109,16 +109,4 @@ describe('a dataset whose directory is missing, as where its disk is not mounted
     expect((await publishStep(site.parts, { isWhole: true })).error).toBeUndefined();
     expect(await datasetRows(directory)).toEqual(await historyRows(site.history));
   });
-
-  it('is complete at another place, and again at the first one', async () => {
-    const [directory, other] = [await tempDir(), await tempDir()];
-    const site = await publishing(directory);
-    await expectCaughtUp(site, directory);
-    const atOther = { ...site, parts: await publishingTo(site.history, site.historyFile, other) };
-    expect(await isDatasetFinished(atOther.parts)).toBe(false);
-    await expectCaughtUp(atOther, other);
-    await store(site.history, 'prj_1', { '2026-11-03': [page('/a', 5)] });
-    await expectCaughtUp(atOther, other);
-    await expectCaughtUp(site, directory);
-  });
 });
