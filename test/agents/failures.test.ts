@@ -4,58 +4,44 @@ import { describe, expect, it, vi } from 'vitest';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import type { Client } from '../../src/api/client.js';
-import { TryLaterError } from '../../src/api/errors.js';
+import {
+  ContractError,
+  RefusedError,
+  TryLaterError,
+  type TryLaterReason,
+  UnknownOutcomeError,
+} from '../../src/api/errors.js';
 import { messageOf } from '../../src/errors.js';
 import { withGrace } from '../../src/sleep.js';
 import { clientOf, errorOf, openClient } from '../api/open-client.js';
 import { ATTEMPT } from '../attempt.js';
-import type { Fault } from '../sandbox/faulty-sandbox.js';
-import { openSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
-
-/** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
-const TABLE: readonly [name: string, fault: Fault, outcome: ReturnType<typeof outcomeOf>, jobs: 0 | 1][] = [
-  ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-sent', 0],
-  ['429 without Retry-After', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
-  ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-sent', 0],
-  ['408', { on: 'create', kind: 'status', status: 408 }, 'unknown', 0],
-  ['401', { on: 'create', kind: 'status', status: 401 }, 'not-sent', 0],
-  ['402', { on: 'create', kind: 'status', status: 402 }, 'not-sent', 0],
-  ['403', { on: 'create', kind: 'status', status: 403 }, 'not-sent', 0],
-  ['400', { on: 'create', kind: 'status', status: 400 }, 'refused', 0],
-  ['404', { on: 'create', kind: 'status', status: 404 }, 'refused', 0],
-  ['422', { on: 'create', kind: 'status', status: 422 }, 'refused', 0],
-  ['500 before creation', { on: 'create', kind: 'status', status: 500 }, 'unknown', 0],
-  ['503 without Retry-After', { on: 'create', kind: 'status', status: 503 }, 'unknown', 0],
-  ['500 after creation', { on: 'create', kind: 'status-after', status: 500 }, 'unknown', 1],
-  ['reset before creation', { on: 'create', kind: 'reset' }, 'unknown', 0],
-  ['timeout', { on: 'create', kind: 'timeout' }, 'unknown', 0],
-  ['reply lost', { on: 'create', kind: 'lost-reply' }, 'unknown', 1],
-  ['reply cut', { on: 'create', kind: 'cut-body' }, 'unknown', 1],
-  ['a web page', { on: 'create', kind: 'html' }, 'unknown', 1],
-  ['a reply without an id', { on: 'create', kind: 'missing-field', field: 'id' }, 'unknown', 1],
-];
 
 /** What the platform says when a job is created. */
 const failureAt = (client: Client) => errorOf(client.createJob('Improve /', ATTEMPT));
 const failureAfter = async (...answer: Parameters<typeof clientOf>) =>
   failureAt((await clientOf(...answer)).client);
 
-async function faultySandbox(faults: readonly Fault[]) {
-  const { sandbox } = await openSandbox();
-  sandbox.setFaults(faults);
-  // Short only where no response comes, so that a slow machine changes no outcome.
-  const limits = faults.some(({ kind }) => kind === 'timeout') ? { responseTimeoutMs: 300 } : {};
-  const { baseUrl, projectId, apiKey } = sandbox;
-  return { sandbox, client: openClient(baseUrl, { projectId, apiKey, limits, now: () => new Date() }) };
-}
-
 describe('what a failure says about the outcome of a POST', () => {
-  it.each(TABLE)('%s', async (_, fault, outcome, jobs) => {
-    const { sandbox, client } = await faultySandbox([fault]);
-    expect(outcomeOf(await failureAt(client))).toBe(outcome);
-    expect(sandbox.inspect().jobs).toHaveLength(jobs);
+  const POST = { name: 'create the agent job', method: 'POST', url: '/' } as const;
+  const refusedWith = (status: number) => new RefusedError(POST, status, 'no');
+  const later = (reason: TryLaterReason) => new TryLaterError(POST, reason, 'no');
+
+  // Which answers of the platform lead to which errors is in test/api/errors.test.ts.
+  it.each([
+    ...(['rate-limited', 'not-taken', 'unreachable'] as const).map(
+      (reason) => [later(reason), 'not-sent'] as const,
+    ),
+    ...(['server-error', 'connection-lost'] as const).map((reason) => [later(reason), 'unknown'] as const),
+    ...[401, 402, 403].map((status) => [refusedWith(status), 'not-sent'] as const),
+    ...[400, 404, 422].map((status) => [refusedWith(status), 'refused'] as const),
+    [new UnknownOutcomeError(POST, 'no'), 'unknown'],
+    [new ContractError(POST, 'no'), 'unknown'],
+    // An error of our own may have come after the reply.
+    [new TypeError('undefined is not a function'), 'unknown'],
+  ] as const)('%s: %s', (error, outcome) => {
+    expect(outcomeOf(error)).toBe(outcome);
   });
 
   it.each([
@@ -111,23 +97,15 @@ describe('what a failure says about the outcome of a POST', () => {
     const error = await failureAt(openClient(server.baseUrl));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', undefined]);
   });
-
-  it('an error of our own: unknown, because it may have come after the reply', () => {
-    expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('unknown');
-    const operation = { name: 'create a job', method: 'POST', url: '/' } as const;
-    expect(outcomeOf(new TryLaterError(operation, 'connection-lost', 'reset'))).toBe('unknown');
-  });
 });
 
-it('a 429 delays prompts as long as the server asks, or ten minutes; any other failure does not', async () => {
-  const { client } = await faultySandbox([
-    { on: 'create', kind: 'rate-limit', seconds: 90, times: 1 },
-    { on: 'create', kind: 'rate-limit', retryAfter: 'none', times: 1 },
-    { on: 'create', kind: 'status', status: 500 },
-  ]);
-  const pauses: unknown[] = [];
-  for (let time = 0; time < 3; time++) pauses.push(pauseAfter(await failureAt(client)));
-  expect(pauses).toEqual([90_000, 600_000, undefined]);
+it.each([
+  [{ 'retry-after': '90' }, 429, 90_000],
+  [{}, 429, 600_000],
+  [{}, 500, undefined],
+])('a refusal with %j and %i delays prompts for %s ms', async (headers, status, pauseMs) => {
+  const error = await failureAfter((response) => reply(response, status, { error: 'no' }, headers));
+  expect(pauseAfter(error)).toBe(pauseMs);
 });
 
 it('an interruption gives what is being sent some seconds, with one listener however much is sent', () => {

@@ -14,18 +14,18 @@ async function load(yaml: string) {
   return (await loadSettings(file, directory)).settings;
 }
 
+const NO_SENDER =
+  'channels: { chat: { kind: slack } }\nreports: { weekly: { to: [chat, docs@Example.com, lead@other.example] } }';
+
 describe('the email configuration', () => {
   it('normalizes recipients and removes duplicates', async () => {
     const { mail, reports } = await load(
       'mail: { from: Readership <docs@Example.com> }\n' +
         "reports: { weekly: { to: [docs@example.com, ' DOCS@EXAMPLE.com', lead@example.com] } }",
     );
-    expect(mail).toEqual({
-      from: { name: 'Readership', address: 'docs@example.com' },
-    });
-    expect(reports.audiences).toEqual({
-      weekly: [{ ...{ digest: false }, to: ['docs@example.com', 'lead@example.com'] }],
-    });
+    expect(mail).toEqual({ from: { name: 'Readership', address: 'docs@example.com' } });
+    const weekly = [{ digest: false, to: ['docs@example.com', 'lead@example.com'] }];
+    expect(reports.audiences).toEqual({ weekly });
   });
 
   it('needs no sender where only channels are recipients', async () => {
@@ -43,24 +43,17 @@ describe('the email configuration', () => {
     expect(alerts.to).toEqual(['docs-chat']);
   });
 
-  it('needs no sender: it is in the domain of the first email recipient, or the user of the mail server', async () => {
-    const settings = await load(
-      'channels: { chat: { kind: slack } }\n' +
-        'reports: { weekly: { to: [chat, docs@Example.com, lead@other.example] } }',
-    );
-    const senderWith = (url?: string) => withSender(settings, { READERSHIP_SMTP_URL: url }).mail;
-    expect(senderWith()).toMatchObject({
-      from: { name: 'Readership', address: 'readership@example.com' },
-    });
-    expect(senderWith('smtps://me%40mail.example:secret-word@smtp.example')?.from.address).toBe(
-      'me@mail.example',
-    );
-    expect(senderWith('smtps://apikey:secret-word@smtp.example')?.from.address).toBe(
-      'readership@example.com',
-    );
-    const named = await load('mail: { from: own@example.com }\nalerts: { to: [ops@other.example] }');
-    const environment = { READERSHIP_SMTP_URL: 'smtps://me%40mail.example:secret-word@smtp.example' };
-    expect(withSender(named, environment).mail?.from.address).toBe('own@example.com');
+  it.each([
+    [NO_SENDER, undefined, 'readership@example.com'],
+    [NO_SENDER, 'smtps://me%40mail.example:secret-word@smtp.example', 'me@mail.example'],
+    [NO_SENDER, 'smtps://apikey:secret-word@smtp.example', 'readership@example.com'],
+    [
+      'mail: { from: own@example.com }',
+      'smtps://me%40mail.example:secret-word@smtp.example',
+      'own@example.com',
+    ],
+  ])('with %j and the mail server %s, has the sender %s', async (yaml, url, sender) => {
+    expect(withSender(await load(yaml), { READERSHIP_SMTP_URL: url }).mail?.from.address).toBe(sender);
   });
 
   it.each([
@@ -123,34 +116,30 @@ describe('an email address', () => {
   ])('%j is not one: %s', (text) => {
     expect(parseMailAddress(text)).toBeUndefined();
   });
+});
 
-  it('is written with a name in the sender of emails', () => {
-    expect(parseSender('Readership <docs@Example.com>')).toEqual({
-      name: 'Readership',
-      address: 'docs@example.com',
-    });
-    expect(parseSender('docs@example.com')).toEqual({ name: '', address: 'docs@example.com' });
-    for (const text of ['', 'Readership', 'a@example.com, b@example.com', 'Readership <docs>', 'g: a@b.c;'])
-      expect(parseSender(text), text).toBeUndefined();
-  });
+it.each<[string, object | undefined]>([
+  ['Readership <docs@Example.com>', { name: 'Readership', address: 'docs@example.com' }],
+  ['docs@example.com', { name: '', address: 'docs@example.com' }],
+  ...['', 'Readership', 'a@example.com, b@example.com', 'Readership <docs>', 'g: a@b.c;'].map(
+    (text): [string, undefined] => [text, undefined],
+  ),
+])('the sender %j is %j', (text, sender) => {
+  expect(parseSender(text)).toEqual(sender);
 });
 
 describe('the mail server URL', () => {
   it.each([
-    ['smtps://me:p%40ss@smtp.example.com', { port: 465, secure: true, requireTls: false }],
+    [
+      'smtps://me%40example.com:p%3A%2F%40ss@smtp.example.com',
+      { port: 465, secure: true, login: { user: 'me@example.com', password: 'p:/@ss' } },
+    ],
     ['smtp://me:p%40ss@smtp.example.com', { port: 587, secure: false, requireTls: true }],
     ['smtp://me:p%40ss@localhost:1025', { port: 1025, secure: false, requireTls: false }],
     ['smtp://relay.internal:25', { port: 25, secure: false, requireTls: false }],
     ['smtp://[::1]:25', { host: '::1', port: 25, requireTls: false }],
   ])('%s', (url, server) => {
     expect(parseSmtpUrl(url)).toMatchObject(server);
-  });
-
-  it('decodes the user name and password', () => {
-    expect(parseSmtpUrl('smtps://me%40example.com:p%3A%2F%40ss@smtp.example.com').login).toEqual({
-      user: 'me@example.com',
-      password: 'p:/@ss',
-    });
   });
 
   it.each([

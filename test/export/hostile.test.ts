@@ -1,18 +1,115 @@
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { join } from 'node:path';
+import { openStore } from '../../src/app/open.js';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { ReadershipError } from '../../src/errors.js';
 import { readDayRecords } from '../../src/export/day-records.js';
+import { sumCounts } from '../../src/export/totals.js';
 import type { HistoryStore } from '../../src/history/store.js';
-import { openStore } from '../../src/app/open.js';
-import { type OpenState, openTestState } from '../open-state.js';
 import { openClient } from '../api/open-client.js';
+import { type OpenState, openTestState } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { serve, type TestServer } from '../serve.js';
+import { reply, serve, type TestServer } from '../serve.js';
 import { exportFrom } from './export-from.js';
-import { HOSTILE_ANSWERS, ROWS, wellAnswered } from './hostile-answers.js';
+import { row } from './moving-views.js';
 import { storedDays } from './stored-days.js';
+
+/** An answer to all requests about a day, and its recorded state then. */
+type Answer = readonly [
+  name: string,
+  outcome: 'failed' | 'final' | 'inconsistent' | 'not recorded',
+  answer: (response: ServerResponse, url: URL) => unknown,
+];
+
+const ROWS = [row('/a', 300, 20), row('/b', 40), row('/c', 5, 7)];
+const PAGE = { totals: sumCounts(ROWS), views: ROWS, hasMore: false };
+const WHOLE = JSON.stringify(PAGE);
+const HTML = '<!doctype html><title>Sorry</title><h1>It does not work</h1>';
+
+const refusal = (status: number, retryAfter?: string, outcome: Answer[1] = 'failed'): Answer => {
+  const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+  return [
+    `${status}, Retry-After: ${retryAfter}`,
+    outcome,
+    (response) => reply(response, status, { error: 'no', details: { day: 'too old' } }, headers),
+  ];
+};
+const body = (name: string, content: string | Buffer | object, outcome: Answer[1] = 'failed'): Answer => [
+  name,
+  outcome,
+  (response) =>
+    response.end(typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content)),
+];
+const many = (count: number) => Array.from({ length: count }, (_, index) => row(`/page-${index}`, 1));
+const totalsOf = (human: number) => ({ human, ai: 0, total: human });
+
+// What each status, header and cut-off body means is in test/api.
+const ANSWERS: readonly Answer[] = [
+  ...[301, 304, 400, 401, 402, 403, 404, 408, 410, 422, 500, 503, 599].map((status) => refusal(status)),
+  ...['0', 'soon', '3600', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait) => refusal(503, wait)),
+  ...[undefined, '0'].map((wait) => refusal(429, wait)),
+  // A pause that the server requests applies to all days, so the day itself has not failed.
+  ...['60', '99999999999'].map((wait) => refusal(429, wait, 'not recorded')),
+  ...['', 'null', '[]', '{}', HTML, WHOLE.slice(0, 60), WHOLE + WHOLE].map((text) =>
+    body(`200 ${text.slice(0, 40)}`, text),
+  ),
+  body('UTF-16', Buffer.from(WHOLE, 'utf16le')),
+  body('JSON nested too deeply', '['.repeat(200_000)),
+  body('17 MB', Buffer.alloc(17_000_000, ' ')),
+  ...[2 ** 50, 9_007_199_254_740_000, 1e300].flatMap((views) => {
+    const [huge, totals] = [row('/a', views), totalsOf(views)];
+    return [
+      body(`${views} views of a page`, { totals, views: [huge], hasMore: false }),
+      body(`${views} views in the totals only`, { ...PAGE, totals }),
+    ];
+  }),
+  body('pages that add up to too many views', {
+    ...PAGE,
+    views: ['/a', '/b'].map((path) => row(path, 2 ** 49)),
+  }),
+  body('unknown fields', { ...PAGE, next: 'x', totals: { ...PAGE.totals, bots: 1 } }, 'final'),
+  body('a prototype as a field', WHOLE.replace('{', '{"__proto__":{"hasMore":true},'), 'final'),
+  body('a path twice', { ...PAGE, views: [row('/a', 100), row('/a', 200, 20), ...ROWS.slice(1)] }, 'final'),
+  body('few views without a page', { ...PAGE, views: ROWS.slice(0, 2) }, 'final'),
+  body('many views without a page', { ...PAGE, views: ROWS.slice(1) }, 'inconsistent'),
+  body('rows without totals', { ...PAGE, totals: totalsOf(0) }, 'inconsistent'),
+  body(
+    'a total that is not human + ai',
+    {
+      ...{ ...PAGE, totals: { ...totalsOf(300), total: 1 } },
+      views: [{ path: '/a', human: 300, ai: 0, total: 1 }],
+    },
+    'final',
+  ),
+  body('400 rows at once', { totals: totalsOf(400), views: many(400), hasMore: false }, 'final'),
+  body('an empty page with more to follow', { ...PAGE, views: [], hasMore: true }, 'inconsistent'),
+  body('a short page with more to follow', { ...PAGE, hasMore: true }, 'final'),
+  body('a whole page for ever', { totals: totalsOf(250), views: many(250), hasMore: true }, 'final'),
+  body('the same page for ever', { totals: totalsOf(251), views: many(250), hasMore: true }),
+  [
+    'pages without end',
+    'failed',
+    (response, url) => {
+      const offset = Number(url.searchParams.get('offset'));
+      const views = many(250).map((one) => ({ ...one, path: `${one.path}-${offset}` }));
+      // Instead of a million pages, every tenth page repeats the first.
+      const rows = offset < 2_500 ? views : many(250);
+      reply(response, 200, { totals: totalsOf(9_000), views: rows, hasMore: offset < 5_000 });
+    },
+  ],
+  ['no answer at all', 'failed', () => undefined],
+  ['not HTTP', 'failed', (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
+  [
+    'hints before the answer',
+    'final',
+    (response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+      response.end(WHOLE);
+    },
+  ],
+];
 
 const TEN_DAYS = daysIn({ first: day('2026-11-01'), last: day('2026-11-10') });
 
@@ -22,18 +119,14 @@ describe('ten days, one of which is always answered with', () => {
   let server: TestServer;
   beforeAll(async () => {
     opened = await openTestState(undefined, { isOfFile: true });
-    history = openStore(
-      { historyFile: join(opened.dataDir, 'history.duckdb') },
-      opened.state,
-      opened.worker,
-      {},
-    );
+    const historyFile = join(opened.dataDir, 'history.duckdb');
+    history = openStore({ historyFile }, opened.state, opened.worker, {});
     // Each answer has its own project and its own day.
     server = await serve(({ url }, response) => {
       const index = Number(url.pathname.split('/')[3]);
-      const answer = HOSTILE_ANSWERS[index]?.[2];
+      const answer = ANSWERS[index]?.[2];
       if (url.searchParams.get('dateFrom') === badDay(index)) void answer?.(response, url);
-      else wellAnswered(response);
+      else reply(response, 200, PAGE);
     });
   });
   afterAll(async () => {
@@ -62,7 +155,7 @@ describe('ten days, one of which is always answered with', () => {
     }
   }
 
-  it.each(HOSTILE_ANSWERS.map(([name, outcome], index) => ({ name, outcome, index })))(
+  it.each(ANSWERS.map(([name, outcome], index) => ({ name, outcome, index })))(
     '$name: the other nine are loaded',
     async ({ outcome, index }) => {
       const project = String(index);
@@ -71,7 +164,7 @@ describe('ten days, one of which is always answered with', () => {
       const bad = badDay(index);
       for (const other of TEN_DAYS.filter((one) => one !== bad))
         expect(records.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
-      expect(records.get(bad)?.state).toBe(outcome);
+      expect(records.get(bad)?.state ?? 'not recorded').toBe(outcome);
     },
   );
 

@@ -5,17 +5,13 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { daysIn } from '../../src/day.js';
 import { daysAgo, endedWith, env, historyFile, platformWorkspace } from '../commands/workspace.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { callCli, runCli, startCli } from '../run-cli.js';
-import { mcpClient } from '../web/mcp-client.js';
+import { callCli, runCli } from '../run-cli.js';
 
 const READERS = Number(process.env['READERS'] ?? 20);
 const EXPORTS = Number(process.env['EXPORTS'] ?? 100);
-/** More than the weekly report needs. */
 const FIRST_DAYS = 14;
-const PAGES = 40;
 const READER = fileURLToPath(new URL('reading-process.js', import.meta.url));
 
 /** Of one version: the days that are loaded, and whether their rows say the same. */
@@ -46,56 +42,8 @@ async function startReader(file: string, how: 'once' | 'again') {
   };
 }
 
-/** The views of people in the newest days, as the platform counts them. */
-const humanIn = (days: number): number =>
-  daysIn({ first: daysAgo(days), last: daysAgo(1) })
-    .flatMap((day) => rowsOf(day, PAGES))
-    .reduce((sum, { human }) => sum + human, 0);
-
-/** What each of our own readers answers, as the number of days of the version that it read. */
-async function openReaders(cwd: string): Promise<Readonly<Record<string, () => Promise<number>>>> {
-  const daysOf = (answer: unknown): number => {
-    const { days, days_viewed, loaded, viewed } = version.parse(answer);
-    expect([days_viewed, viewed]).toEqual([days, loaded]);
-    return days;
-  };
-  const web = startCli(['serve', '--port', '0'], { cwd, env });
-  let printed = '';
-  web.child.stdout.on('data', (words: string) => (printed += words));
-  await web.until(/http:\S+/);
-  const { href, origin } = new URL(/http:\S+/.exec(printed)?.[0] ?? expect.fail(printed));
-  const link = await fetch(href, { redirect: 'manual' });
-  const cookie = link.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const assistant = await mcpClient(cwd);
-  const sums = new Map(Array.from({ length: FIRST_DAYS + EXPORTS + 1 }, (_, days) => [humanIn(days), days]));
-  return {
-    sql: async () => {
-      const { stdout } = endedWith(0, await runCli(['sql', QUESTION, '--format', 'json'], { cwd }));
-      return daysOf(z.array(z.unknown()).parse(JSON.parse(stdout))[0]);
-    },
-    mcp: async () => {
-      const answer = await assistant.ask('query', { sql: QUESTION });
-      // A notice about the data follows them.
-      const [rows = ''] = answer.split('\n', 1);
-      return daysOf(z.object({ rows: z.array(z.unknown()) }).parse(JSON.parse(rows)).rows[0]);
-    },
-    app: async () => {
-      const csv = await (await fetch(`${origin}/pages.csv?range=all`, { headers: { cookie } })).text();
-      const [header = '', ...rows] = csv.trim().split(/\r?\n/);
-      const human = header.split(',').indexOf('human');
-      const sum = rows.reduce((total, row) => total + Number(row.split(',')[human]), 0);
-      return sums.get(sum) ?? expect.fail(`${sum} is the sum of no version: ${header}`);
-    },
-    report: async () => {
-      const { stdout } = endedWith(0, await callCli(['report', 'weekly', '--format', 'json'], { cwd, env }));
-      expect(JSON.parse(stdout)).toMatchObject({ report: 'weekly' });
-      return 0;
-    },
-  };
-}
-
-it(`${EXPORTS} replacements under readers of each kind, ${READERS} other programs and one that never closes: each answer is of one version`, async () => {
-  const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, PAGES) });
+it(`${EXPORTS} replacements under \`readership sql\`, ${READERS} other programs and one that never closes: each answer is of one version`, async () => {
+  const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 40) });
   const start = daysAgo(FIRST_DAYS + EXPORTS);
   const cwd = await platformWorkspace(platform, `history: { start: ${start} }\n`);
   const load = async (first: number, last: number) => {
@@ -108,22 +56,22 @@ it(`${EXPORTS} replacements under readers of each kind, ${READERS} other program
   const others = await Promise.all(
     Array.from({ length: READERS }, () => startReader(historyFile(cwd), 'again')),
   );
-  const readers = await openReaders(cwd);
   let isOver = false;
-  const reading = Object.entries(readers).map(async ([name, ask]) => {
+  const asking = async () => {
     for (let before = 0, isLast = false; !isLast;) {
       isLast = isOver;
-      const days = await ask();
-      expect(days, name).toBeGreaterThanOrEqual(before);
-      before = days;
-      if (isLast && name !== 'report') expect(days, name).toBe(FIRST_DAYS + EXPORTS);
+      const { stdout } = endedWith(0, await runCli(['sql', QUESTION, '--format', 'json'], { cwd }));
+      const [answer] = z.tuple([version]).parse(JSON.parse(stdout));
+      expect([answer.days_viewed, answer.viewed]).toEqual([answer.days, answer.loaded]);
+      expect(answer.days).toBeGreaterThanOrEqual(before);
+      before = answer.days;
     }
-  });
+  };
   const replacing = async () => {
     for (let ago = FIRST_DAYS + 1; ago <= FIRST_DAYS + EXPORTS; ago++) await load(ago, ago);
     isOver = true;
   };
-  await Promise.all([replacing(), ...reading]);
+  await Promise.all([replacing(), asking()]);
 
   expect(await keeping.end()).toEqual({ days: [FIRST_DAYS], faults: [] });
   for (const { days, faults } of await Promise.all(others.map((other) => other.end()))) {

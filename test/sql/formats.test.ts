@@ -53,13 +53,12 @@ it.each([
   if (answer !== undefined) await connection.run('ROLLBACK');
 });
 
-it.each(['SELECT 1; SELECT 2', 'SELECT 1; DROP TABLE page_views'])(
-  'only one statement can be written as Parquet, so %s is refused',
-  (sql) => expect(expectOneSelect(connection, sql)).rejects.toThrow('It must be a single statement'),
+it.each([
+  ['SELECT 1; DROP TABLE page_views', 'It must be a single statement'],
+  ["FROM query('SELECT 1')", 'uses query'],
+])('%s is refused before DuckDB writes its rows as Parquet', (sql, words) =>
+  expect(expectOneSelect(connection, sql)).rejects.toThrow(words),
 );
-
-it('a query that does more than read is refused before DuckDB writes its rows as Parquet', () =>
-  expect(expectOneSelect(connection, "FROM query('SELECT 1')")).rejects.toThrow('uses query'));
 
 const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
@@ -155,11 +154,6 @@ describe('an answer on a terminal', () => {
         expect(shown.toLowerCase()).toContain(`\\u${escape}`);
     },
   );
-
-  it('as JSON still reads back as it was stored', async () => {
-    const shown = await written("SELECT 'a\u202e\u009b\t' AS path", 'json', { isTerminal: true });
-    expect(JSON.parse(shown)).toEqual([{ path: 'a\u202e\u009b\t' }]);
-  });
 });
 
 describe('a table for people', () => {

@@ -40,7 +40,8 @@ async function typed(
 
 describe('the prompt', () => {
   it('runs a statement when its semicolon ends a line, no matter how many lines it has', async () => {
-    const { asked, shown } = await typed(['SELECT 1\n', "  || 'a;\n", "b';\nSELECT 2; SELECT 3;\nSELECT 4"]);
+    const pieces = ['-- a question;\n\n;\nSELECT 1\n', "  || 'a;\n", "b';\nSELECT 2; SELECT 3;\nSELECT 4"];
+    const { asked, shown } = await typed(pieces);
     expect(asked).toEqual(["SELECT 1\n  || 'a;\nb';", 'SELECT 2; SELECT 3;']);
     expect(shown).toContain('sql> ');
   });
@@ -55,20 +56,9 @@ describe('the prompt', () => {
     await ended;
   });
 
-  it('runs nothing for comments and empty lines', async () => {
-    const { asked } = await typed(['-- a question;\n\n;\nSELECT 1;\n']);
-    expect(asked).toEqual(['SELECT 1;']);
-  });
-
   it.each(['exit', '.quit', '\\q', 'EXIT'])('ends with %s, but not within a statement', async (word) => {
     expect((await typed([`SELECT 1;\n${word}\nSELECT 2;\n`])).asked).toEqual(['SELECT 1;']);
     expect((await typed([`SELECT\n${word}\n;\n`])).asked).toEqual([`SELECT\n${word}\n;`]);
-  });
-
-  it.each(['help', '\\?'])('shows help for %s', async (word) => {
-    const { asked, shown } = await typed([`${word}\n`]);
-    expect(asked).toEqual([]);
-    expect(shown.split('End a statement with a semicolon')).toHaveLength(3);
   });
 
   it.each([
@@ -82,10 +72,13 @@ describe('the prompt', () => {
     expect(asked[1]).toMatch(/^SELECT\n\./);
   });
 
-  it('names a command that it does not know', async () => {
-    const { asked, shown } = await typed(['.import x\nSELECT 1;\n']);
+  it.each([
+    ['help', 'End a statement with a semicolon'],
+    ['.import x', 'There is no command .import x: .help shows what there is.\n'],
+  ])('answers %s itself', async (line, words) => {
+    const { asked, shown } = await typed([`${line}\nSELECT 1;\n`]);
     expect(asked).toEqual(['SELECT 1;']);
-    expect(shown).toContain('There is no command .import x: .help shows what there is.\n');
+    expect(shown).toContain(words);
   });
 
   it('shows an error, and continues', async () => {
