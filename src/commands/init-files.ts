@@ -10,32 +10,36 @@ import { ignoreMissing, packageFile } from '../files.js';
 export const KEY = 'READERSHIP_API_KEY';
 export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
 
-/** What is known of a new workspace. The key is one to be stored. */
+/** What is known of a new workspace. The key and the mail server's address are those to be stored. */
 export type InitAnswers = Partial<
-  Readonly<Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email', string | undefined>>
+  Readonly<Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>>
 >;
 
 type Site = InitAnswers & { readonly sitemap: string | undefined };
 
 /**
- * Writes the configuration, adds the key to `.env`, which is created if it is missing, and keeps that out of Git: all of
- * it, or nothing. Returns what was written, and whether `.env` has a key.
+ * Writes the configuration, adds the secrets to `.env`, which is created if it is missing, and keeps that out of Git: all
+ * of it, or nothing. Returns what was written, and the variables that `.env` has.
  */
 export async function writeFiles(
   directory: string,
   site: Site,
-): Promise<{ readonly written: readonly string[]; readonly hasKey: boolean }> {
+): Promise<{ readonly written: readonly string[]; readonly stored: ReadonlySet<string> }> {
   const secrets = join(directory, DOT_ENV);
   const configuration = join(directory, CONFIG_FILE);
   const before = await readFile(secrets, 'utf8').catch(ignoreMissing);
-  const line = site.key === undefined ? `${KEY}=` : keyLine(site.key);
-  const isAdded = site.key !== undefined && parseEnv(before ?? '')[KEY] !== site.key;
+  const known = parseEnv(before ?? '');
+  const secretsOfSite = { [KEY]: site.key, [SMTP_URL_VARIABLE]: site.smtpUrl };
+  const added = Object.entries(secretsOfSite).flatMap(([name, value]) =>
+    value === undefined || known[name] === value ? [] : secretLine(name, value),
+  );
   let path = configuration;
   try {
     await writeFile(configuration, configurationText(site), { flag: 'wx' });
     path = secrets;
-    if (before === undefined) await writeFile(secrets, secretsText(line), { flag: 'wx', mode: 0o600 });
-    else if (isAdded) await appendFile(secrets, `${before.endsWith('\n') ? '' : '\n'}${line}\n`);
+    if (before === undefined) await writeFile(secrets, secretsText(site), { flag: 'wx', mode: 0o600 });
+    else if (added.length > 0)
+      await appendFile(secrets, `${before.endsWith('\n') ? '' : '\n'}${added.join('\n')}\n`);
   } catch (cause) {
     if (path === secrets) await rm(configuration, { force: true });
     throw new ConfigurationError(
@@ -44,8 +48,11 @@ export async function writeFiles(
     );
   }
   await ignoreSecrets(join(directory, '.gitignore'));
-  const written = before === undefined || isAdded ? [CONFIG_FILE, DOT_ENV] : [CONFIG_FILE];
-  return { written, hasKey: parseEnv(await readFile(secrets, 'utf8'))[KEY] !== '' };
+  const written = before === undefined || added.length > 0 ? [CONFIG_FILE, DOT_ENV] : [CONFIG_FILE];
+  const stored = Object.entries(parseEnv(await readFile(secrets, 'utf8'))).filter(
+    ([, value]) => value !== '',
+  );
+  return { written, stored: new Set(stored.map(([name]) => name)) };
 }
 
 /** Keeps the key out of Git. */
@@ -64,14 +71,15 @@ const flow = (value: unknown): string =>
 
 /** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
 function configurationText(site: Site): string {
-  const { url = EXAMPLE.url, project = EXAMPLE.project, name, siteUrl, sitemap } = site;
+  const { url = EXAMPLE.url, project = EXAMPLE.project, siteUrl, sitemap } = site;
+  const name = site.name ?? (siteUrl === undefined ? project : new URL(siteUrl).host);
   const { email = 'docs@example.com' } = site;
   const unlessAnswered = site.email === undefined ? '# ' : '';
   return `# yaml-language-server: $schema=${SCHEMA}
 # All settings: ${SETTINGS}
 baseUrl: ${flow(url)} # the platform's API
 projects:
-  - ${flow({ id: project, name: name ?? project, siteUrl })}
+  - ${flow({ id: project, name, siteUrl })}
 ${unlessAnswered}reports: { weekly: { to: [${flow(email)}] } } # who gets the weekly email
 ${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something fails
 ${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
@@ -80,21 +88,21 @@ improve:
 ${sitemap === undefined ? '' : `  # sitemap: ${flow(sitemap)} # without the first #, only pages that it lists get a job\n`}`;
 }
 
-/** A new `.env`, with the line of the key. */
-const secretsText = (line: string): string => `# Keep this file out of version control.
+/** A new `.env`. */
+const secretsText = ({ key, smtpUrl }: Site): string => `# Keep this file out of version control.
 # An API key from the API keys page of the platform's dashboard.
-${line}
+${key === undefined ? `${KEY}=` : secretLine(KEY, key)}
 # The mail server. Until it is set, emails are written to data/outbox/. Encode @ : / % in the password as %40 %3A %2F %25.
-# ${SMTP_URL_VARIABLE}=smtp://USER:PASSWORD@smtp.example.com:587
+${smtpUrl === undefined ? `# ${SMTP_URL_VARIABLE}=smtp://USER:PASSWORD@smtp.example.com:587` : secretLine(SMTP_URL_VARIABLE, smtpUrl)}
 `;
 
-/** The key's line of `.env`, quoted where it would be read as something else. */
-function keyLine(key: string): string {
-  const lines = ['', "'", '"', '`'].map((quote) => `${KEY}=${quote}${key}${quote}`);
-  const line = lines.find((line) => parseEnv(line)[KEY] === key);
+/** A line of `.env`, quoted where it would be read as something else. */
+function secretLine(name: string, value: string): string {
+  const lines = ['', "'", '"', '`'].map((quote) => `${name}=${quote}${value}${quote}`);
+  const line = lines.find((line) => parseEnv(line)[name] === value);
   if (line === undefined)
     throw new ConfigurationError(
-      `No .env file can hold this key. Set ${KEY} in the environment, and run init again.`,
+      `No .env file can hold this ${name}. Set it in the environment, and run init again.`,
     );
   return line;
 }

@@ -2,12 +2,25 @@ import { readSitemapFile } from '../agents/sitemap.js';
 import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { tryMailServer } from '../mail/transport.js';
 import { connections } from '../network.js';
 import { findingLines } from '../print/status.js';
 import { tryPlatform } from '../service/try-platform.js';
 import { timeLimit } from '../sleep.js';
 import { requestsOf } from '../state/requests.js';
 import { type InitAnswers, KEY } from './init-files.js';
+
+/** Prints whether the mail server takes a login, with one greeting. True if there is none to try. */
+export async function mailServerWorks({ email, smtpUrl }: InitAnswers, runtime: Runtime): Promise<boolean> {
+  if (smtpUrl === undefined) return true;
+  const domain = email?.split('@').at(-1);
+  const finding = await tryMailServer(smtpUrl, domain, runtime.signal).then(
+    (words) => ({ check: 'mail server', verdict: 'pass' as const, words }),
+    (error: unknown) => ({ check: 'mail server', verdict: 'fail' as const, words: messageOf(error) }),
+  );
+  runtime.output.words(findingLines([finding], runtime.output.colors));
+  return finding.verdict === 'pass';
+}
 
 /** Requests for views that were sent, by the bucket in which they count. */
 export type SentRequests = Map<string, number>;
@@ -32,13 +45,16 @@ export async function platformWorks(
 
 const SITEMAP_TIMEOUT_MS = 5_000;
 
+/** Where a site has its sitemap, usually. */
+export const sitemapOf = (siteUrl: string): string => `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
+
 /** The address of the site's sitemap, found with one request; undefined if there is none. */
 export async function findSitemap(
   siteUrl: string | undefined,
   { signal }: Runtime,
 ): Promise<string | undefined> {
   if (siteUrl === undefined) return undefined;
-  const address = `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
+  const address = sitemapOf(siteUrl);
   const agent = connections();
   try {
     await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal));

@@ -5,31 +5,40 @@ import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../con
 import { firstProblem } from '../config/problems.js';
 import { address } from '../config/recipients.js';
 import { settingsSchema } from '../config/schema.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, messageOf } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
+import { parseSmtpUrl } from '../mail/smtp.js';
 import { askLine } from '../terminal/person.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
 import { EXAMPLE, type InitAnswers, KEY, writeFiles } from './init-files.js';
-import { countRequests, findSitemap, platformWorks, type SentRequests } from './init-trial.js';
+import {
+  countRequests,
+  findSitemap,
+  mailServerWorks,
+  platformWorks,
+  type SentRequests,
+  sitemapOf,
+} from './init-trial.js';
 
 export const init = simpleCommand('init', {
   summary: 'write readership.yaml and .env, prompting for the values',
-  description: `Writes a ${CONFIG_FILE} of ten lines and a ${DOT_ENV} that only you can read into this directory, and adds ${DOT_ENV} to .gitignore. It never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project, the API key (not shown), the site's name and address, and an email address. With a key, it first tries the platform as readership doctor --url does, with requests that change nothing, and lets you correct what the platform refuses. It also looks for the site's sitemap.`,
+  description: `Writes a ${CONFIG_FILE} of ten lines and a ${DOT_ENV} that only you can read into this directory, and adds ${DOT_ENV} to .gitignore. It never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project and the API key (not shown); then, if you like, for the site's address, who gets the weekly email, and the mail server. It tries the platform as readership doctor --url does, with requests that change nothing, logs in to the mail server, looks for the site's sitemap, and lets you correct what is refused.`,
   options: {
     url: value('<address>', "the address of the platform's API"),
     project: value('<id>', 'the ID of the project'),
-    name: value('<name>', 'the name of the site in reports (default: the ID)'),
+    name: value('<name>', 'the name of the site in reports (default: the host of --site-url, or the ID)'),
     siteUrl: value('<address>', 'the address of the site, so that reports link to its pages'),
     email: value('<address>', 'who gets the weekly email and alerts'),
-    saveKey: flag(`store the ${KEY} of the environment in ${DOT_ENV}`),
-    noCheck: flag('do not try the platform, and do not look for a sitemap'),
+    saveKey: flag(`store the ${KEY} of the environment in ${DOT_ENV}, and ${SMTP_URL_VARIABLE} if it is set`),
+    noCheck: flag('do not try the platform and the mail server, and do not look for a sitemap'),
   },
   examples: `
   mkdir acme-readership && cd acme-readership && readership init
   readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}`,
   environment: `Environment (or .env in this directory):
-  ${KEY}     the admin API key; if set, init does not prompt for it`,
+  ${KEY}     the admin API key; if set, init does not prompt for it
+  ${SMTP_URL_VARIABLE}    the mail server; the same`,
   run: async ({ noCheck, saveKey, ...options }, runtime) => {
     const { workingDirectory, output, signal } = runtime;
     if (existsSync(join(workingDirectory, CONFIG_FILE)))
@@ -43,24 +52,37 @@ export const init = simpleCommand('init', {
     const given = { ...options, url: withScheme(options.url), siteUrl: withScheme(options.siteUrl) };
     const environment = await readEnvironment(undefined, workingDirectory, runtime.environment, output.note);
     const knownKey = environment[KEY] === '' ? undefined : environment[KEY];
+    const knownServer = environment[SMTP_URL_VARIABLE] === '' ? undefined : environment[SMTP_URL_VARIABLE];
     if (saveKey === true && knownKey === undefined)
       throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
 
     const sent: SentRequests = new Map();
-    const works = async (answers: InitAnswers) =>
-      noCheck === true || platformWorks({ key: knownKey, ...answers }, runtime, sent);
+    const trials = {
+      platform: async (answers: InitAnswers) =>
+        noCheck === true || platformWorks({ key: knownKey, ...answers }, runtime, sent),
+      mailServer: async (answers: InitAnswers) => noCheck === true || mailServerWorks(answers, runtime),
+    };
     const isTerminal = process.stdin.isTTY && process.stderr.isTTY;
     const isAsked = isTerminal && (given.url === undefined || given.project === undefined);
-    if (!isAsked && !(await works(given)))
+    const server = given.email === undefined ? undefined : knownServer;
+    if (
+      !isAsked &&
+      !((await trials.platform(given)) && (await trials.mailServer({ ...given, smtpUrl: server })))
+    )
       throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
-    const asked = isAsked ? await interview(given, knownKey !== undefined, runtime, works) : given;
-    const answers: InitAnswers = saveKey === true ? { ...asked, key: knownKey } : asked;
+    const known = { key: knownKey, smtpUrl: knownServer };
+    const asked = isAsked ? await interview(given, known, runtime, trials) : given;
+    const answers: InitAnswers = saveKey === true ? { ...asked, ...known } : asked;
     const sitemap = noCheck === true ? undefined : await findSitemap(answers.siteUrl, runtime);
 
     signal.throwIfAborted();
-    const { written, hasKey } = await writeFiles(workingDirectory, { ...answers, sitemap });
+    const { written, stored } = await writeFiles(workingDirectory, { ...answers, sitemap });
     await countRequests(sent, runtime);
     const isKeyKnown = knownKey !== undefined || answers.key !== undefined;
+    const isServerKnown = knownServer !== undefined || answers.smtpUrl !== undefined;
+    const notStored = [isKeyKnown && KEY, isServerKnown && SMTP_URL_VARIABLE].filter(
+      (name) => name !== false && !stored.has(name),
+    );
     output.data(
       [
         `Wrote ${inSequence(written)}, and added ${DOT_ENV} to .gitignore.`,
@@ -68,16 +90,18 @@ export const init = simpleCommand('init', {
           answers.url === undefined && `- set baseUrl in ${CONFIG_FILE}`,
           answers.project === undefined && `- set the project's ID in ${CONFIG_FILE}`,
           !isKeyKnown && `- add ${KEY} to ${DOT_ENV}`,
-          isKeyKnown && !hasKey && `- keep ${KEY} in the environment, because it is not in ${DOT_ENV}`,
+          ...notStored.map((name) => `- keep ${name} in the environment, because it is not in ${DOT_ENV}`),
           answers.email !== undefined &&
+            !isServerKnown &&
             `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
           sitemap !== undefined &&
             `- to flag only the pages of ${sitemap}, remove the # before improve.sitemap`,
+          noCheck !== true &&
+            answers.siteUrl !== undefined &&
+            sitemap === undefined &&
+            `- there is no sitemap at ${sitemapOf(answers.siteUrl)}: if it is elsewhere, set improve.sitemap`,
         ]),
-        'Next:',
-        '  readership run                      loads the history, newest days first, and writes the reports',
-        '  readership report weekly --open     shows last week',
-        '  readership start                    runs every step on its schedule',
+        'Next: readership run',
       ].join('\n'),
     );
     return 0;
@@ -91,7 +115,14 @@ function withScheme(text: string | undefined): string | undefined {
 }
 
 /** What is wrong with some answers; undefined if nothing is. */
-function problemIn({ url = EXAMPLE.url, siteUrl, project, name, email }: InitAnswers): string | undefined {
+function problemIn(answers: InitAnswers): string | undefined {
+  const { url = EXAMPLE.url, siteUrl, project, name, email, smtpUrl } = answers;
+  if (smtpUrl !== undefined && smtpUrl !== '')
+    try {
+      parseSmtpUrl(smtpUrl);
+    } catch (error) {
+      return messageOf(error);
+    }
   const wrongEmail = address.optional().safeParse(email).error;
   const { error } = settingsSchema.safeParse({
     baseUrl: withScheme(url),
@@ -114,36 +145,57 @@ const QUESTIONS = {
     isOptional: true,
     isHidden: true,
   },
-  name: { words: 'Name of the site in reports' },
   siteUrl: { words: 'Address of the site, so that reports link to its pages', isOptional: true },
   email: { words: 'Who gets the weekly email and alerts', isOptional: true },
+  smtpUrl: {
+    words: 'Mail server, such as smtp://USER:PASSWORD@smtp.example.com:587; what you type is not shown',
+    isOptional: true,
+    isHidden: true,
+  },
 } satisfies Readonly<Record<string, Question>>;
 
 /**
- * Asks about the platform until it works, or the person writes the files anyway, and then about the
- * reports. The key is asked for unless the environment has it.
+ * Asks about the platform until it works, or the person writes the files anyway, and then about the site and its emails.
+ * What the environment has is not asked for.
  */
 async function interview(
   given: InitAnswers,
-  isKeyKnown: boolean,
+  known: Pick<InitAnswers, 'key' | 'smtpUrl'>,
   runtime: Runtime,
-  works: (answers: InitAnswers) => Promise<boolean>,
+  trials: Readonly<Record<'platform' | 'mailServer', (answers: InitAnswers) => Promise<boolean>>>,
 ): Promise<InitAnswers> {
   let { url, project } = given;
   let key: string | undefined;
   for (let isFirst = true; ; isFirst = false) {
     if (url === undefined || !isFirst) url = await ask('url', url, runtime);
     if (project === undefined || !isFirst) project = await ask('project', project, runtime);
-    if (!isKeyKnown) key = await ask('key', key, runtime);
-    if (await works(key === undefined ? { url, project } : { url, project, key })) break;
-    const choice = await askText('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
-    if (/^n/i.test(choice)) throw new ConfigurationError('Nothing was written.');
-    if (/^w/i.test(choice)) break;
+    if (known.key === undefined) key = await ask('key', key, runtime);
+    if (await trials.platform(key === undefined ? { url, project } : { url, project, key })) break;
+    if (await isKept(runtime)) break;
   }
-  const name = given.name ?? (await ask('name', project, runtime));
   const siteUrl = given.siteUrl ?? (await ask('siteUrl', undefined, runtime));
   const email = given.email ?? (await ask('email', undefined, runtime));
-  return { url, project, key, name, siteUrl, email };
+  let { smtpUrl } = known;
+  while (email !== undefined) {
+    if (known.smtpUrl === undefined) smtpUrl = await ask('smtpUrl', smtpUrl, runtime);
+    if ((await trials.mailServer({ email, smtpUrl })) || (await isKept(runtime))) break;
+  }
+  return {
+    ...given,
+    url,
+    project,
+    key,
+    siteUrl,
+    email,
+    smtpUrl: known.smtpUrl === undefined ? smtpUrl : undefined,
+  };
+}
+
+/** Whether to keep answers that do not work. Throws if nothing is to be written. */
+async function isKept(runtime: Runtime): Promise<boolean> {
+  const choice = await askText('Correct the answers? [Y/n, or w to write the files anyway] ', runtime);
+  if (/^n/i.test(choice)) throw new ConfigurationError('Nothing was written.');
+  return /^w/i.test(choice);
 }
 
 /** Asks until the answer is valid. An empty one is the default, or none. */
@@ -153,7 +205,7 @@ async function ask(
   runtime: Runtime,
 ): Promise<string | undefined> {
   const { words, isOptional = false, isHidden = false }: Question = QUESTIONS[name];
-  const shown = isHidden ? usual && 'the same' : (usual ?? (isOptional ? 'none' : undefined));
+  const shown = (isHidden ? usual && 'the same' : usual) ?? (isOptional ? 'none' : undefined);
   for (;;) {
     const text =
       (await askText(`${words}${shown === undefined ? '' : ` [${shown}]`}: `, runtime, { isHidden })) ||

@@ -10,6 +10,7 @@ import { parse } from 'yaml';
 import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
+import { startMailServer } from '../mail/mail-server.js';
 import { callCli, CLI } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -55,6 +56,13 @@ describe('readership init', () => {
     await writeFile(join(cwd, '.env'), 'OTHER=mine');
     endedWith(0, await callCli(['init', '--save-key'], { cwd, env }));
     expect(await readFile(join(cwd, '.env'), 'utf8')).toBe(`OTHER=mine\nREADERSHIP_API_KEY=${KEY}\n`);
+    await rm(configuration);
+    const server = { ...env, READERSHIP_SMTP_URL: 'smtp://127.0.0.1:1' };
+    endedWith(0, await callCli(['init', '--save-key', '--no-check'], { cwd, env: server }));
+    expect(await readFile(join(cwd, '.env'), 'utf8')).toContain('\nREADERSHIP_SMTP_URL=smtp://127.0.0.1:1\n');
+    await rm(configuration);
+    const dead = await callCli(['init', '--email', 'docs@example.com'], { cwd, env: server });
+    expect(endedWith(2, dead).stdout).toMatch(/^fail {2}mail server .*127\.0\.0\.1:1/m);
     const none = endedWith(2, await callCli(['init', '--save-key'], { cwd: await tempDir() }));
     expect(none.stderr).toContain('READERSHIP_API_KEY is not set in the environment. Nothing was written.');
   });
@@ -122,7 +130,7 @@ describe('readership init', () => {
     const all = [...args, '--email', 'docs@example.com', '--save-key'];
     const { stdout } = endedWith(0, await callCli(all, { cwd, env }));
     expect(stdout).toMatch(
-      /^pass {2}page views [^]+\nNext:\n {2}readership run {2}.+\n.+ weekly --open {2}.+\n.+ start {2}.+\n$/m,
+      /^pass {2}page views [^]+ there is no sitemap at https:\/\/docs\.example\.com\/sitemap\.xml: .+\nNext: readership run\n$/m,
     );
     expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
@@ -181,36 +189,43 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
     return { code: Number((await ended)[0]), shown };
   }
 
-  it('asks until it has valid answers, tries the platform, and never shows the key', async () => {
+  it('asks until it has valid answers, tries the platform and the mail server, and shows no secret', async () => {
     const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
+    const mailServer = await startMailServer();
+    const smtpUrl = `smtp://127.0.0.1:${mailServer.port}`;
     const cwd = await tempDir();
     const { code, shown } = await onTerminal(cwd, [
       ['API, such as', 'plat form\r'],
       ['enter a full URL', ''],
       ['API, such as', `${baseUrl}\r`],
       ['Project ID', 'prj_other\r'],
-      ['not shown: ', 'a-wrong-key\r'],
+      ['not shown [none]: ', 'a-wrong-key\r'],
       // The platform refuses the project and the key, and the address is right.
       ['Correct the answers? [Y/n', '\r'],
       [`API, such as https://platform.example.com [${baseUrl}]: `, '\r'],
       ['[prj_other]: ', `${projectId}\r`],
       ['[the same]: ', `${KEY}#'\r`],
-      [`reports [${projectId}]: `, 'Acme Docs\r'],
-      ['link to its pages [none]: ', '\r'],
+      ['link to its pages [none]: ', '127.0.0.1:1\r'],
       ['alerts [none]: ', 'docs@example.com\r'],
+      ['not shown [none]: ', 'localhost\r'],
+      ['is not of the form smtp://', ''],
+      ['not shown [none]: ', 'smtp://127.0.0.1:1\r'],
+      ['Correct the answers? [Y/n', '\r'],
+      ['[the same]: ', `${smtpUrl}\r`],
     ]);
     expect(code).toBe(0);
     expect(shown).toMatch(
-      /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml and .env, and added .env to .gitignore\.[^]+Next:\s+readership run /,
+      /fail {2}page views[^]+pass {2}page views[^]+fail {2}mail server[^]+pass {2}mail server[^]+Wrote readership.yaml and .env, and added .env to .gitignore\.[^]+Next: readership run/,
     );
     expect(shown).not.toContain('secret-Key');
+    expect(shown).not.toContain(smtpUrl);
     expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
     const { settings } = await loadSettings(undefined, cwd);
     const environment = await readEnvironment(undefined, cwd, {}, String);
-    expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
+    expect(environment).toMatchObject({ READERSHIP_API_KEY: `${KEY}#'`, READERSHIP_SMTP_URL: smtpUrl });
     expect(settings).toMatchObject({
       baseUrl,
-      projects: [{ id: projectId, name: 'Acme Docs' }],
+      projects: [{ id: projectId, name: '127.0.0.1:1' }],
       mail: { from: { name: 'Readership', address: 'docs@example.com' } },
     });
   });
@@ -221,12 +236,12 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
       ['API, such as', 'http://127.0.0.1:1\r'],
       ['Project ID', 'p\r'],
     ] as const;
-    expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
+    expect((await onTerminal(cwd, [...questions, ['not shown [none]: ', 'half a ke\x03']])).code).toBe(130);
     const hashed = await onTerminal(cwd, [['not shown, ', 'half a pass\x03']], 'serve --hash-password');
     expect(hashed.code).toBe(130);
     const { code, shown } = await onTerminal(cwd, [
       ...questions,
-      ['not shown: ', 'a-long-key\r'],
+      ['not shown [none]: ', 'a-long-key\r'],
       ['Correct the answers? [Y/n', 'n\r'],
     ]);
     expect(code).toBe(2);
