@@ -27,6 +27,7 @@ page AS (
 SELECT
   audience,
   path,
+  is_page(path) AS is_page,
   list(coalesce(views, 0)::BIGINT ORDER BY day) AS days
 FROM
   page

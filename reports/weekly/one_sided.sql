@@ -29,4 +29,5 @@ FROM
         GROUP BY page, page_views.path
       )
     GROUP BY path
+    HAVING is_page(path)
   )

@@ -28,7 +28,7 @@ const listSchema = z.object({
   search: text,
   section: text,
   readers: z.enum(['', ...CHOICES.readers]).default(''),
-  only: z.enum(['', 'moved', 'new', 'gone', 'unread']).default(''),
+  only: z.enum(['', 'moved', 'new', 'gone', 'unread', 'files']).default(''),
   minShare: shareField,
   maxShare: shareField,
   per: z.enum(CHOICES.per).default('page'),

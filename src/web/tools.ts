@@ -104,7 +104,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       section: z.string().max(2_000).optional().describe('first part of the path, such as /docs'),
       search: z.string().max(2_000).optional().describe('part of the path'),
       readers: z.enum(CHOICES.readers).optional().describe('only pages that this audience reads'),
-      only: z.enum(['moved', 'new', 'gone']).optional(),
+      only: z
+        .enum(['moved', 'new', 'gone', 'files'])
+        .optional()
+        .describe('files: those and system addresses, which other lists leave out'),
       sort: z.enum(CHOICES.sort).optional(),
       order: z.enum(CHOICES.order).optional(),
       limit: z.int().min(1).max(200).default(20),

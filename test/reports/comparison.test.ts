@@ -30,8 +30,8 @@ describe('a week', () => {
   });
 
   it('has the pages that changed most for each audience, if the site has more than one', () => {
-    const human = { audience: 'human' as const, path: '/a', days: [] };
-    const ai = { audience: 'ai' as const, path: '/b', days: [] };
+    const human = { audience: 'human' as const, path: '/a', is_page: true, days: [] };
+    const ai = { audience: 'ai' as const, path: '/b', is_page: true, days: [] };
     const causes = [human, ai];
     const week = compared([weekOf(0)], { causes });
     expect([week.human.causes, week.ai.causes]).toEqual([[human], [ai]]);

@@ -267,17 +267,26 @@ describe('who leads', () => {
 
 describe('the cause', () => {
   const flat = (views: number) => Array.from({ length: 7 }, () => views);
-  const elsewhere = { audience: 'human' as const, path: '/other', days: flat(0).concat(flat(0)) };
+  const elsewhere = {
+    audience: 'human' as const,
+    path: '/other',
+    is_page: true,
+    days: flat(0).concat(flat(0)),
+  };
   test('is the page with most of the change', () => {
     calm();
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, elsewhere] };
+    more = {
+      causes: [{ audience: 'ai', path: '/x', is_page: true, days: [...flat(100), ...flat(400)] }, elsewhere],
+    };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 70% of the rise on one page, /x.',
     );
   });
   test('is not told again of the page, but what the other audience did there', () => {
     calm();
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }, elsewhere] };
+    more = {
+      causes: [{ audience: 'ai', path: '/x', is_page: true, days: [...flat(100), ...flat(400)] }, elsewhere],
+    };
     const moved = { ...page('/x', 'ai', 2800, 700), ...ofBoth };
     const told = (changed: Audience[]) => {
       other = { moved: [{ ...moved, changed }], pullRequests: 0 };
@@ -289,7 +298,9 @@ describe('the cause', () => {
   test('is the day of the page, or the day alone', () => {
     calm();
     const week = flat(100).with(1, 2400);
-    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }, elsewhere] };
+    more = {
+      causes: [{ audience: 'ai', path: '/x', is_page: true, days: [...flat(100), ...week] }, elsewhere],
+    };
     expect(headline([20_000, 19_000], ...STEADY)).toBe(
       'AI views rose 19% to 19,000, 77% of the rise on one page, /x, on Tuesday, Nov 10.',
     );
@@ -301,7 +312,7 @@ describe('the cause', () => {
     calm();
     onDays = { [-1]: { ai: 252_286 } };
     const days = [...flat(10), ...flat(10).with(1, 250_010)];
-    more = { causes: [{ audience: 'ai', path: '/x', days }, elsewhere] };
+    more = { causes: [{ audience: 'ai', path: '/x', is_page: true, days }, elsewhere] };
     const { headline, detail } = news([20_000, 266_000], ...STEADY);
     expect(textOf(headline)).toBe(
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
@@ -345,7 +356,7 @@ describe('the cause', () => {
     calm();
     onDays = { [-1]: { ai: 100_000 }, [-3]: { ai: 150_000 } };
     const days = [...flat(10), ...flat(10).with(1, 98_000).with(3, 147_000)];
-    more = { causes: [{ audience: 'ai', path: '/x', days }, elsewhere] };
+    more = { causes: [{ audience: 'ai', path: '/x', is_page: true, days }, elsewhere] };
     expect(headline([20_000, 262_000], ...STEADY)).toBe(
       '250,000 AI views came on two days, Tuesday, Nov 10 and Thursday, Nov 12, most of them to one page, /x.',
     );
@@ -383,7 +394,7 @@ describe('the cause', () => {
   });
   test('is not named on a site with a single page', () => {
     calm();
-    more = { causes: [{ audience: 'ai', path: '/', days: [...flat(100), ...flat(528)] }] };
+    more = { causes: [{ audience: 'ai', path: '/', is_page: true, days: [...flat(100), ...flat(528)] }] };
     expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000.');
   });
 });

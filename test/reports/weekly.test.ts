@@ -47,6 +47,34 @@ describe('the weekly report', () => {
       expect(form).toContain('Nov 9, 2026: Counted by another rule. Nothing is compared across this day.');
   });
 
+  test('lists only pages, and says how many views other addresses had', async () => {
+    const history = await smallHistory('2026-05-04', '2026-11-15');
+    await history.run(`
+      INSERT INTO page_views
+      SELECT 'prj_1', day::DATE, path, path, human, ai, human + ai
+      FROM
+        generate_series(DATE '2026-05-04', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day),
+        (VALUES
+          ('/favicon.ico', DATE '2026-05-04', 900, 100), ('/robots.txt', DATE '2026-05-04', 0, 300),
+          ('/wp-login.php', DATE '2026-11-10', 200, 0), ('/llms.txt', DATE '2026-05-04', 1, 90)
+        ) AS other (path, first, human, ai)
+      WHERE day >= first`);
+    await loadDays(history);
+    const { html, ...report } = await weekly(history);
+    const mail = await report.email();
+    const all = 7 * (1000 + 300 + 91) + 6 * 200;
+    const line = `${all.toLocaleString('en-US')} more views were of files and system addresses, which are not listed as pages, such as /favicon.ico, /robots.txt, /wp-login.php. Files for AI: /llms.txt (7 human, 630 AI).`;
+    for (const form of [textOf(html), textOf(mail.html), report.text()]) {
+      expect(form).toContain(line);
+      const cause = 'all of the rise on one address that is not a page, /wp-login.php';
+      expect(form).toContain(cause);
+      expect(form.replaceAll(cause, '').replace(line, '')).not.toMatch(/favicon|robots|wp-login|llms/);
+      // The totals have them.
+      expect(form).toContain((7 * (50 + 901) + 6 * 200).toLocaleString('en-US'));
+    }
+    expect(report.text()).toContain('Pages read: 2 of 2');
+  });
+
   test('of a week in which most pages tripled does not say that those moved whose views stayed', async () => {
     const history = await emptyHistory();
     await history.run(`

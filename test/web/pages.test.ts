@@ -158,14 +158,15 @@ describe('the list of pages', () => {
   const plain = ({ path }: { path: string }) => /^[\w/-]+$/.test(path);
 
   it.each([
-    ['', 'human + ai > 0', 'page'],
+    ['', 'is_page AND human + ai > 0', 'page'],
+    ['only=files', 'NOT is_page AND human + ai > 0', 'page'],
     ['only=moved', '(human_is_unusual OR ai_is_unusual)', 'page'],
     ['only=new', 'human + ai > 0 AND is_new', 'page'],
     ['only=gone', 'human + ai = 0', 'page'],
     ['minShare=30&maxShare=40.5', 'ai_share BETWEEN 0.3 AND 0.405', 'page'],
     ['maxShare=20&minShare=&readers=human', 'ai_share <= 0.2 AND human >= 10 * ai', 'page'],
     ['section=/guides&search=ook', "path = '/guides/webhooks'", 'page'],
-    ['per=section', 'human + ai > 0', 'section'],
+    ['per=section', 'is_page AND human + ai > 0', 'section'],
   ])('with %s is those of the macro changes where %s', async (query, where, per) => {
     const { rows } = await listed(query);
     const wanted = await expected(where, per);

@@ -72,13 +72,13 @@ function burstIn({ audience, bursts, causes, firstDay }: AudienceWeek): WeekFact
   const places = bursts.map(({ day }) => daysBetween(firstDay, day));
   const page = causes.find(
     ({ days }) => sum(places.map((at) => (days[at + 7] ?? 0) - (days[at] ?? 0))) >= MOST * excess,
-  )?.path;
-  const where = page === undefined ? '' : say`, most of them to one page, ${named(page)}`;
+  );
+  const where = page === undefined ? '' : say`, most of them to ${one(page)}, ${named(page.path)}`;
   const when = `${inWords(bursts.length)} ${bursts.length === 1 ? 'day' : 'days'}, ${inSequence(bursts.map(({ day }) => namedDay(day)))}`;
   return {
     key: `burst ${audience} ${first.day}`,
     stake: excess,
-    page: page && `${audience} ${page}`,
+    page: page && `${audience} ${page.path}`,
     words: say`${viewsBy(audience, sum(bursts.map(({ views }) => views)))} came on ${when}${where}.`,
   };
 }
@@ -166,7 +166,7 @@ function causeOf(
     return { words: `, ${difference > 0 ? 'after' : 'with'} ${none} on ${when}` };
   }
   const [page] = causes
-    .map(({ path, days }) => ({ path, byDay: sharesOf(days, leftOut, difference) }))
+    .map((cause) => ({ ...cause, byDay: sharesOf(cause.days, leftOut, difference) }))
     .sort((one, two) => sum(two.byDay) - sum(one.byDay));
   const isPage = page !== undefined && sum(page.byDay) >= MOST;
   const byDay = isPage ? page.byDay : shares;
@@ -174,11 +174,14 @@ function causeOf(
   const on = ofDay < MOST ? '' : ` on ${namedDay(addDays(firstDay, byDay.indexOf(ofDay)))}`;
   if (isPage) {
     const part = partWords(on === '' ? sum(byDay) : ofDay, difference);
-    const words = say`, ${part} on one page, ${named(page.path)}${on === '' ? '' : `,${on}`}`;
+    const words = say`, ${part} on ${one(page)}, ${named(page.path)}${on === '' ? '' : `,${on}`}`;
     return { page: `${audience} ${page.path}`, words };
   }
   return { words: on === '' ? '' : `, ${partWords(ofDay, difference)}${on}` };
 }
+
+const one = ({ is_page }: { readonly is_page: boolean }): string =>
+  is_page ? 'one page' : 'one address that is not a page';
 
 /** A share of a change: more than all of it if others fell. */
 function partWords(share: number, difference: number): string {

@@ -20,7 +20,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const week = compareWeeks(rows, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const agentWork = agentWorkOf(rows.agent_work);
-  const { newPages, mostRead: mostReadRows, ...pages } = rows.pages;
+  const { newPages, notPages, mostRead: mostReadRows, ...pages } = rows.pages;
   const moved = movedOf(rows.moved, pages.read, week);
   const movedRows = moved === null ? [] : rows.moved;
   const news = newsOf(week, compareWeeks(rows, addDays(period.first, -7)), {
@@ -52,6 +52,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     hasCutBars: counts.some((count) => count > longestBar),
     oneSided: rows.one_sided,
     newPages,
+    /** Null if there are none. */
+    notPages: notPages.views === 0 ? null : notPages,
     agentWork,
   };
 }

@@ -55,9 +55,16 @@ const usual = z.object({
   weeks: count,
   is_record: z.boolean(),
 });
-/** A page whose views rose or fell most: those of the fourteen days to the end of the week. */
-const cause = z.object({ audience: audienceColumn, path: z.string(), days: z.array(count).length(14) });
+/** A page, or another address, whose views rose or fell most: those of the fourteen days to the end of the week. */
+const cause = z.object({
+  audience: audienceColumn,
+  path: z.string(),
+  is_page: z.boolean(),
+  days: z.array(count).length(14),
+});
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
+/** The views of files and system addresses: the most viewed of them, and of those for AI. */
+const notPages = z.object({ views: count, paths: z.array(z.string()), forAi: z.array(pageViews) });
 const mostRead = pageViews.extend({
   /** Null if they cannot be compared with. */
   human_before: count.nullable(),
@@ -78,6 +85,7 @@ export const weeklyRows = z.object({
     inAYear: count,
     new: count.nullable(),
     newPages: z.array(pageViews),
+    notPages,
     mostRead: z.array(mostRead),
   }),
   usual: z.array(usual),

@@ -1,7 +1,8 @@
 -- Grain: one row with the facts of a page, as the macro `changes` defines them.
 SELECT
-  page.* EXCLUDE (days_loaded, days_before, human, ai),
+  page.* EXCLUDE (days_loaded, days_before, human, ai, is_page),
   section_of($path) AS section,
+  is_page($path) AS is_page,
   first_read,
   last_read,
   site.days_loaded,

@@ -1,5 +1,5 @@
 -- Grain: one row per page, or per section, that matches the filters, one screen of them; `found` counts all, and the
--- `all_` columns add them up. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
+-- `all_` columns add them up. `files` are the views of files and system addresses, which only their own list has. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
 WITH
   page AS (
     SELECT
@@ -15,7 +15,7 @@ WITH
 
   -- Of the sitemap, without a view. The history may have a page by its path from the site's address or the host's.
   unread AS (
-    SELECT listed AS path, 0 AS human, 0 AS ai, 0 AS views
+    SELECT listed AS path, 0 AS human, 0 AS ai, 0 AS views, true AS is_page
     FROM
       (SELECT unnest(from_json($listed, '["VARCHAR"]')) AS listed)
       ANTI JOIN (
@@ -28,7 +28,7 @@ WITH
   matching AS (
     SELECT
       *,
-      CASE $only
+      is_page <> ($only = 'files') AND CASE $only
         WHEN 'gone' THEN views = 0
         WHEN 'new' THEN views > 0 AND is_new
         WHEN 'moved' THEN human_is_unusual OR ai_is_unusual
@@ -62,8 +62,10 @@ WITH
       if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / all_sides - 1) AS all_ai_change
     FROM matching
     -- A sum of all pages is compared with all, including those that are gone.
-    WHERE is_listed OR $only = ''
+    WHERE is_listed OR $only = '' AND is_page
   ),
+
+  other AS (SELECT coalesce(sum(views), 0)::BIGINT AS files FROM matching WHERE NOT is_page),
 
   ranked AS (
     SELECT
@@ -83,7 +85,7 @@ WITH
 
   shown AS (
     SELECT
-      * EXCLUDE (key, is_listed, is_unread, sides),
+      * EXCLUDE (key, is_listed, is_unread, is_page, sides),
       $per = 'section' AS is_section,
       row_number() OVER (
         ORDER BY
@@ -126,5 +128,5 @@ WITH
   )
 
 SELECT *
-FROM shown LEFT JOIN lines USING (path) CROSS JOIN total
+FROM shown LEFT JOIN lines USING (path) CROSS JOIN total CROSS JOIN other
 ORDER BY place

@@ -5,7 +5,7 @@ FROM
   (
     SELECT section_of(path) AS section, human + ai AS views
     FROM range_changes
-    WHERE project = $project AND path LIKE '/%/%'
+    WHERE project = $project AND is_page AND path LIKE '/%/%'
     UNION ALL
     SELECT $section, NULL
     WHERE $section <> ''
