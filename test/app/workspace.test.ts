@@ -41,6 +41,16 @@ it('reads .env once, so that it can be a pipe from a password manager', async ()
   expect((await reading).configuration?.environment).toEqual({ READERSHIP_API_KEY: 'from-a-pipe' });
 });
 
+it('a command with --project is about that project only, not about those whose ids begin like it', async () => {
+  const projects = 'projects: [{ id: prj_10 }, { id: prj_1 }, { id: prj_2 }]\n';
+  const { runtime } = await workspaceDir(CONFIGURATION.replace(/projects: .+\n/, projects));
+  const chosen = async (project?: string) =>
+    (await readWorkspace(project === undefined ? {} : { project }, runtime)).projects.map(({ id }) => id);
+  expect(await chosen('prj_1')).toEqual(['prj_1']);
+  expect(await chosen()).toEqual(['prj_10', 'prj_1', 'prj_2']);
+  await expect(chosen('prj_')).rejects.toThrow('No project prj_ in the configuration; there is prj_10,');
+});
+
 it('refuses a data directory whose path DuckDB misreads', async () => {
   const { runtime } = await workspaceDir(`${CONFIGURATION}dataDir: what?\n`);
   await expect(readWorkspace({}, runtime)).rejects.toThrow(/\/what\? cannot be used.* set dataDir/);

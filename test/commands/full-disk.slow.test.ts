@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { callCli } from '../run-cli.js';
@@ -82,18 +82,6 @@ describe('a full disk (skipped if none can be mounted)', () => {
         code: 1,
         stderr: expect.stringMatching(/^ENOSPC.*\nThe disk is full: free some space/) as string,
       });
-    }
-  });
-
-  it('leaves no partial state if it could not be created', async (context) => {
-    const { disk, run } = await siteOnSmallDisk(context);
-    for (const bytes of [4_096, 9_000, 40_000]) {
-      await disk.leaveRoom(bytes);
-      expect(endedWith(1, await run('export')).stderr).toContain('The disk is full');
-      await disk.makeRoom();
-      endedWith(0, await run('jobs', 'poll'));
-      for (const name of await readdir(disk.directory))
-        await rm(join(disk.directory, name), { recursive: true });
     }
   });
 });

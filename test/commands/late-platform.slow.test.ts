@@ -74,17 +74,3 @@ it('a platform eight days late gets each email when its week is there, and no al
   const delays = await inHistory(historyFile(cwd), (history) => rowsIn(history, 'FROM data_delays'));
   expect(delays).toMatchObject([{ views_until: '2026-11-16', days_awaited: 7, delay_days: 8 }]);
 }, 600_000);
-
-it('a platform on which a third of the views come after two days is reported on Tuesdays, once that is known', async () => {
-  const share = (daysAfter: number) => (daysAfter >= 2 ? 1 : daysAfter === 1 ? 0.67 : 0);
-  const { sent } = await nights(share, day('2026-11-02'), day('2026-11-24'));
-  const days = sent.map(({ on }) => on);
-  expect(days).toEqual(['2026-11-02', '2026-11-09', '2026-11-16', '2026-11-24']);
-  // Sunday's views were not complete in the first emails, and the next one says so.
-  expect(sent.map(({ text }) => text.includes('; with late data, it is now '))).toEqual([
-    false,
-    true,
-    true,
-    true,
-  ]);
-}, 600_000);

@@ -86,19 +86,6 @@ describe('existing files', () => {
     expect(await fileMode(historyFile(cwd))).toBe('444');
     expect(await fileMode(cwd, 'data')).toBe('750');
   });
-
-  it('do not affect a file the user names: its mode follows the umask', async () => {
-    const cwd = await workspaceOf(await serveSandbox());
-    await runWith(0o022, ['export'], cwd);
-    for (const umask of [0o022, 0o077]) {
-      const sql = ['sql', 'FROM site_days', '--output', `${umask}.csv`];
-      expect(await runWith(umask, sql, cwd)).toMatchObject({ code: 0 });
-      const report = ['report', 'weekly', '--output', `${umask}.html`];
-      expect(await runWith(umask, report, cwd)).toMatchObject({ code: 0 });
-      for (const name of [`${umask}.csv`, `${umask}.html`])
-        expect(await fileMode(cwd, name)).toBe(modeOf(0o666 & ~umask));
-    }
-  });
 });
 
 it('doctor warns about a .env that others can read', async () => {

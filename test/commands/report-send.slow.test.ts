@@ -17,7 +17,6 @@ import { closeNow, inHistory, newStore, rowsOf } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
-import { replaceIn } from './workspace.js';
 
 const CONFIGURATION = `
 baseUrl: https://platform.example.com
@@ -101,16 +100,6 @@ describe('readership report send weekly', () => {
       { recipient: 'docs@example.com', state: 'sent', tried_at: '2026-11-16T09:00:00.000Z' },
       { recipient: 'lead@example.com', state: 'sent', tried_at: '2026-11-16T09:00:00.000Z' },
     ]);
-  });
-
-  it('notes a project with nothing loaded yet, and emails the others', async () => {
-    await replaceIn(directory, 'projects: [', 'projects: [{ id: prj_0, name: Soon }, ');
-    const { exitCode, lines, notes } = await send({});
-    expect({ exitCode, sent: lines.length }).toEqual({ exitCode: 0, sent: 2 });
-    expect(notes).toMatch(/^Nothing is loaded for 2026-W46 .+ of Soon\./);
-    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
-    await refused('weekly', '--format', 'json').toThrow('A JSON document covers one project');
-    await refused('weekly', '--project', 'prj_0', '--format', 'text').toThrow(/Nothing is loaded/);
   });
 
   it('says who may have received it and how to settle it; --force sends it again to that recipient only', async () => {

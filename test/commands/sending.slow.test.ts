@@ -104,6 +104,13 @@ describe('a run that is killed', () => {
 });
 
 describe('two workers', () => {
+  it('send each thing once', async () => {
+    const ends = await Promise.all([start().result, start().result]);
+    expect(ends.map(({ code }) => code)).toEqual([0, 0]);
+    expect(sent()).toEqual({ jobs: JOBS, emails: RECIPIENTS });
+    await expectEachOnce('two runs');
+  });
+
   it('send each thing once where the file of the lock is deleted between them; the first one stops', async () => {
     // The first one waits for the platform's answer about a job.
     site.sandbox.setFaults([{ on: 'create', kind: 'latency', delayMs: 4_000 }]);

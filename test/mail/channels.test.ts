@@ -14,7 +14,6 @@ import { Sender } from '../../src/state/sender.js';
 import type { State } from '../../src/state/state.js';
 import { openTestState, type OpenState } from '../open-state.js';
 import { reply, serve } from '../serve.js';
-import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 import { postTo, SECRET } from './posts.js';
 
@@ -137,20 +136,6 @@ describe('what is sent', () => {
     expect(standIn.seen).toHaveLength(1);
     whyNot = () => Promise.reject(error);
     expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
-  });
-
-  it('is nothing that a full disk could not record', async (context) => {
-    const directory = await tempDir();
-    const disk = await smallDisk(context, directory);
-    const opened = await openTestState(directory);
-    const standIn = await serve((_, response) => response.end('ok'));
-    const send = await setUp(opened);
-    await disk.leaveRoom(0);
-    await expect(send(postTo('slack', standIn.baseUrl))).rejects.toThrow(/disk is full/);
-    expect(standIn.seen).toEqual([]);
-    await disk.makeRoom();
-    expect(readDeliveries(opened.state)).toEqual([]);
-    expect((await send(postTo('slack', standIn.baseUrl))).attempted).toMatchObject([{ state: 'sent' }]);
   });
 
   it('is nothing that the witness cannot record, and what waited still waits', async () => {

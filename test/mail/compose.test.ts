@@ -60,6 +60,7 @@ describe('an email', () => {
       composed({ recipient: 'lead@example.com' }),
     ]);
     expect(new Set([parsed.messageId, ...others.map(({ message }) => message.id)]).size).toBe(5);
+    expect((await composed({ recipient: 'Docs@Example.com' })).message.id).toBe(parsed.messageId);
   });
 
   it('is the same, byte for byte, when it is composed again', async () => {

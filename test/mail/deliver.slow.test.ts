@@ -1,4 +1,3 @@
-import { addSeconds } from 'date-fns';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -81,20 +80,6 @@ describe('an email handed to a mail server', () => {
     expect(delivery?.note).toMatch(words);
     expect(received('docs@example.com')).toBe(copies);
     expect(readDeliveries(test.state)).toEqual([delivery]);
-  });
-
-  it('is retried at the time of its next attempt, no sooner, and given up after eight, with the last reason', async () => {
-    take('docs@example.com', ...Array<Behavior>(9).fill({ on: 'rcpt', do: 451 }));
-    const states: string[] = [];
-    for (let next: Date | null | undefined = MONDAY; next != null;) {
-      const [delivery] = await send(['docs@example.com'], {}, next);
-      states.push(delivery?.state ?? 'none');
-      next = delivery?.next_attempt_at;
-      if (next != null) expect(await send(['docs@example.com'], {}, addSeconds(next, -1))).toEqual([]);
-    }
-    expect(states).toEqual([...Array<string>(7).fill('waiting'), 'failed']);
-    const [delivery] = readDeliveries(test.state);
-    expect(delivery?.note).toMatch(/^gave up after 8 attempts: .*451/);
   });
 
   it('arrives even if those to others do not', async () => {

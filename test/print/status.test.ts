@@ -71,7 +71,11 @@ describe('the facts about a project', () => {
   test.each<[what: string, Partial<ProjectStatus>, line: string]>([
     ['nothing loaded', { firstDay: null }, 'history  nothing is loaded yet: readership export'],
     ['one missing day', { gaps: [day('2026-11-05')] }, 'loading  1 day left'],
-    ['yesterday', { isYesterdayStored: false }, 'yesterday  not loaded yet: readership export'],
+    [
+      'yesterday, also as the only missing day',
+      { isYesterdayStored: false, gaps: [day('2026-11-17')] },
+      'yesterday  not loaded yet: readership export',
+    ],
     [
       'days that do not add up',
       { inconsistent: [day('2026-11-03'), day('2026-11-04')] },
@@ -202,6 +206,13 @@ describe('what needs attention', () => {
   test.each<[what: string, Partial<ProjectStatus>, Partial<OperationsStatus>, now: Date, needs: string[]]>([
     ['yesterday after the export', { isYesterdayStored: false }, {}, NOW, [missing]],
     ['not before it', { isYesterdayStored: false }, {}, at('18T02:14:00'), []],
+    [
+      'also of a history that begins with it',
+      { isYesterdayStored: false, historyFrom: day('2026-11-17') },
+      {},
+      NOW,
+      [missing],
+    ],
     [
       'not a day before the history',
       { isYesterdayStored: false, historyFrom: day('2026-11-18') },

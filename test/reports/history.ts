@@ -132,12 +132,12 @@ export const loadDays = (history: TestHistory): Promise<unknown> =>
  * Fills a history with a small site whose days are loaded with gaps, as a backfill leaves them: pages come and go, some
  * loaded days have no views, and some site totals hold views of no page.
  */
-export async function fillSiteWithGaps(history: TestHistory, seed: number, project = 'prj_1'): Promise<void> {
+export async function fillSiteWithGaps(history: TestHistory, seed: number): Promise<void> {
   const chance = (...of: string[]) => `(hash(${[seed, ...of].join(', ')}) % 1000 / 1000)`;
   await history.run(`
     INSERT INTO days BY NAME
     SELECT
-      '${project}' AS project, day, if(${chance('day', '1')} < 0.1, 'provisional', 'final') AS state,
+      'prj_1' AS project, day, if(${chance('day', '1')} < 0.1, 'provisional', 'final') AS state,
       TIMESTAMP '2026-11-18 02:00:00' AS first_loaded_at, first_loaded_at AS loaded_at, loaded_at AS checked_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages, 0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total, 0 AS nights_in_doubt
     FROM (SELECT unnest(generate_series(DATE '2025-09-01', DATE '2026-11-15', INTERVAL 1 DAY))::DATE AS day)
     WHERE
@@ -146,13 +146,13 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number, proje
       AND ${chance('day', '3')} > ${(seed % 3) * 0.1}
       AND day >= DATE '2025-09-01' + ${(seed % 5) * 90};
     INSERT INTO page_views
-    SELECT '${project}', day, path, path, human, ai, human + ai
+    SELECT 'prj_1', day, path, path, human, ai, human + ai
     FROM (
       SELECT
         day, format('/{}/page-{}', ['docs', 'api', 'blog'][n % 3 + 1], n) AS path,
         floor(200 / (n + 1) * (0.5 + ${chance('n', 'day')}))::BIGINT AS human,
         floor(100 / (n % 7 + 1) * ${chance('day', 'n', '4')})::BIGINT AS ai
-      FROM (FROM days WHERE project = '${project}') CROSS JOIN range(40) AS pages (n)
+      FROM (FROM days WHERE project = 'prj_1') CROSS JOIN range(40) AS pages (n)
       WHERE
         day BETWEEN DATE '2025-09-01' + (${chance('n', '5')} * 400 - 100)::INTEGER
         AND DATE '2026-11-15' - (${chance('n', '6')} * 400 - 300)::INTEGER
@@ -160,6 +160,6 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number, proje
     )
     WHERE human + ai > 0;
     UPDATE days SET human = sums.human, ai = sums.ai + ${seed % 2}, total = sums.total + ${seed % 2}, pages = sums.pages
-    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages FROM page_views WHERE project = '${project}' GROUP BY day) AS sums
-    WHERE project = '${project}' AND sums.day = days.day`);
+    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages FROM page_views WHERE project = 'prj_1' GROUP BY day) AS sums
+    WHERE project = 'prj_1' AND sums.day = days.day`);
 }

@@ -182,6 +182,9 @@ const changeAfter = (words: string, views: number): (string | undefined)[] =>
     ([, change]) => change,
   );
 
+/** What no form may say, whatever the numbers are. */
+const SLIPS = /Humans views|AIs views|\b1 (?:views|pages|days)\b|NaN|Infinity|undefined|−0%|\+0%/;
+
 /** Two ways to calculate a ratio may differ in the last digits. */
 const close = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_, one: unknown) =>
@@ -237,6 +240,8 @@ describe('the weekly report says what the server counted, in every format', () =
       for (const { path, human, ai } of truth.mostRead)
         expect(countsAfter(list, path, 2), `${form}, ${path}`).toEqual([human, ai]);
     }
+    for (const words of [...Object.values(forms), report.subject, report.preheader])
+      expect(SLIPS.exec(words)?.[0]).toBeUndefined();
     // What a list of emails shows, and the alternative text of the picture, which a first week does not have.
     expect(`${report.subject} ${report.preheader}`).toContain(
       truth.human.views + truth.ai.views === 0

@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { startSandbox } from './faulty-sandbox.js';
-import { clockAt, NOW, openSandbox } from './open-sandbox.js';
+import { openSandbox } from './open-sandbox.js';
 
 describe('inspecting a sandbox from outside, without a key', () => {
   it('counts requests by operation and status, and lists them with path and query', async () => {
@@ -28,25 +26,5 @@ describe('inspecting a sandbox from outside, without a key', () => {
     expect(await response.json()).toMatchObject({
       jobs: [{ id, prompt: 'Improve /quickstart', messages: [{ prompt: 'And the examples' }] }],
     });
-  });
-});
-
-describe('starting and closing', () => {
-  it('fails to start on a port that is taken', async () => {
-    const { sandbox } = await openSandbox();
-    const port = Number(new URL(sandbox.baseUrl).port);
-    await expect(startSandbox({ now: clockAt(NOW).now, port })).rejects.toThrow(/EADDRINUSE/);
-  });
-
-  it('closes promptly during a delayed request, which is not handled afterwards', async () => {
-    const { sandbox, post, jobPath } = await openSandbox();
-    sandbox.setFaults([{ on: 'create', kind: 'latency', delayMs: 80 }]);
-    const answer = post(jobPath, { prompt: 'x' }).catch(() => 'cut off');
-    await expect.poll(() => sandbox.inspect().requests.counts.create).toEqual({ none: 1 });
-    await sandbox.close();
-    expect(await answer).toBe('cut off');
-    await delay(120);
-    expect(sandbox.inspect().jobs).toHaveLength(0);
-    await sandbox.close();
   });
 });

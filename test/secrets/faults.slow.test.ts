@@ -1,7 +1,6 @@
 import pMap from 'p-map';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fault, Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { ServedOperation } from '../../src/sandbox/access.js';
@@ -137,18 +136,6 @@ describe('a failure of the platform', () => {
       { concurrency: PROCESSES_AT_ONCE },
     );
   });
-
-  it('during which it is killed leaves no trace in what it had read either', async () => {
-    const server = await serveEcho(ECHOES[BELIEVED] ?? expect.fail());
-    const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
-    const cwd = await markedWorkspace({ platform }, base);
-    const { child, result } = startCli(['export', '--reload', '--from', '2020-01-01'], { cwd });
-    while (child.exitCode === null && server.seen.length < 50) await setImmediate();
-    child.kill('SIGKILL');
-    const killed = await result;
-    expect(killed.signal).toBe('SIGKILL');
-    await expectNoTrace(cwd, killed, 'killed');
-  });
 });
 
 const RECIPIENTS: Readonly<Record<string, Behavior>> = {
@@ -200,20 +187,6 @@ describe('a mail server that echoes the password', () => {
     expect(result.stdout + result.stderr).toContain('[redacted]');
     expect([...passwords]).toEqual([PASSWORD]);
   });
-
-  it.each(['rcpt', 'data'] as const)(
-    'silent after %s: an interrupted command leaves no trace',
-    async (on) => {
-      const { server } = await echoingMailServer();
-      server.behaviors.set(RECIPIENT, [{ on, do: 'silence' }]);
-      const { happened: silent, happens } = oneEvent();
-      server.onEvent = (event) => {
-        if (event === (on === 'rcpt' ? 'rcpt' : 'accepted')) happens();
-      };
-      const { cwd, until } = await sending(server);
-      await expectNoTrace(cwd, await until(silent), `silence after ${on}`);
-    },
-  );
 
   it('with an untrusted certificate never gets it, and no trace is left', async () => {
     const { server, passwords } = await echoingMailServer({ secure: true });

@@ -1,10 +1,8 @@
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { readDeliveries } from '../../src/state/emails.js';
 import { callCleanly, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
-import { openTestState } from '../open-state.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -26,36 +24,6 @@ async function setUp(pingPath = '/abc/') {
 }
 
 describe('alerts', () => {
-  it('send one email per outage and one when it is over, however many runs it lasts', async () => {
-    const { run, subjects, outbox, cwd } = await setUp();
-    for (let times = 0; times < 3; times++) {
-      expect((await run('wrong-key')).code).not.toBe(0);
-      expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
-        'Readership: export fails',
-      ]);
-    }
-    const [name = ''] = (await readdir(outbox)).filter((file) => file.includes('export'));
-    const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
-    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+Readership retries what it can/s);
-    expect(text).not.toContain('wrong-key');
-    const { state, close } = await openTestState(join(cwd, 'data'));
-    const alerts = readDeliveries(state).filter(({ period }) => period.startsWith('export'));
-    expect(alerts.map((alert) => alert.state)).toEqual(['sent']);
-    await close();
-    for (let times = 0; times < 2; times++) {
-      await run();
-      expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
-        'Readership: export fails',
-        'Readership: export works again',
-      ]);
-    }
-    // A second outage gets its own email, as does one of the last step.
-    await rm(outbox, { recursive: true });
-    await writeFile(join(cwd, 'notes.yaml'), '- text: without a date\n');
-    await run('wrong-key');
-    for (const step of ['export', 'report']) expect(await subjects()).toContain(`Readership: ${step} fails`);
-  });
-
   it('ping /start before each export, and the plain URL or /fail after; an unreachable server is only noted', async () => {
     const { run, pings, cwd, sandbox } = await setUp();
     const asked = () => pings.seen.map(({ url }) => url.pathname);

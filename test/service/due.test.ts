@@ -122,21 +122,4 @@ describe('what is due', () => {
     expect(due(runs, '2026-11-20T03:07:00', {}, stored)).not.toContain('export');
     expect(due(runs, '2026-11-20T03:08:00', {}, stored)).toContain('export');
   });
-
-  it('is the nightly export once a night when daylight saving time starts and ends', () => {
-    for (const [from, to] of [
-      ['2026-03-27T12:00:00', '2026-03-31T12:00:00'],
-      ['2026-10-23T12:00:00', '2026-10-27T12:00:00'],
-    ] as const) {
-      let runs = allDone(from);
-      const nights: string[] = [];
-      for (let now = at(from); now <= at(to); now = new Date(now.getTime() + 300_000)) {
-        const text = now.toISOString().slice(0, 19);
-        if (!due(runs, text, { timezone: 'Europe/Zurich' }).includes('export')) continue;
-        nights.push(text);
-        runs = allDone(text);
-      }
-      expect(nights).toHaveLength(4);
-    }
-  });
 });

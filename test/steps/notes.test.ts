@@ -5,10 +5,8 @@ import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
-import { improveStep } from '../../src/steps/improve.js';
 import { writeNote } from '../../src/steps/notes.js';
 import { reportStep } from '../../src/steps/report.js';
-import type { Parts } from '../../src/steps/parts.js';
 import { actionOf } from '../../src/web/actions.js';
 import type { SiteRequest } from '../../src/web/request.js';
 import { newStore } from '../open-history.js';
@@ -60,18 +58,6 @@ it('notes are loaded by each step that uses them, into each project that they co
   await writeFile(file, '# none any more\n');
   expect(await load()).toBe('');
   expect(await loaded('prj_2')).toEqual([]);
-});
-
-it.each([
-  ['choosing pages', (parts: Parts) => improveStep(parts, { apply: false })],
-  ['reporting', reportStep],
-])('%s uses the notes as they are now, and those stored if they have a problem', async (_, step) => {
-  const { parts, file } = await workspaceWith(WRITTEN);
-  for (const text of ['', '- { date: 2026-06-08 }']) {
-    if (text !== '') await writeFile(file, text);
-    await step(parts);
-    expect(await parts.store.query(NOTES, noteRow, { project: 'prj_1' })).toEqual([SITE]);
-  }
 });
 
 it('notes with a problem are reported by line; reports use the earlier ones', async () => {

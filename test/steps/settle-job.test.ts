@@ -129,6 +129,14 @@ describe('nothing is stored', () => {
     expect(readJob(state, job)).toEqual(before);
   });
 
+  it('unless the id only begins like that of another job', async () => {
+    const { state, job } = await stored({ state: 'unknown' });
+    await addJob(state, '/other');
+    await change(state, `UPDATE jobs SET remote_id = 'job_20' WHERE path = '/other'`);
+    await settleJob(taskOf(state), job, { as: 'sent', remoteId: 'job_2' });
+    expect(readJob(state, job)).toMatchObject({ state: 'active', remote_id: 'job_2' });
+  });
+
   it('of a job that was sent again after it was shown', async () => {
     const { state, job } = await stored({ state: 'unknown', attempt: 5 });
     const shown = (attempt: number) => settleJob(taskOf(state, { attempt }), job, { as: 'notSent' });

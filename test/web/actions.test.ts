@@ -83,6 +83,12 @@ describe('an action', () => {
     expect(unskipped).not.toContain('value="unskip"');
     // A form that is sent twice is carried out once.
     expect(await done({ action: 'unskip', path: skip.path })).toContain('it can be flagged again');
+    for (const [days, until] of [
+      ['91', 'skipped until Feb 17, 2027'],
+      ['ever', 'skipped until you undo it'],
+    ] as const)
+      expect(await done({ ...skip, days })).toContain(until);
+    await done({ action: 'unskip', path: skip.path });
     const note = { project: 'prj_1', action: 'note', token, path: '/guides/*' };
     expect((await act({ ...note, date: '2026-02-30', text: 'x' })).status).toBe(400);
     const noted = await done({ ...note, date: '2026-11-10', text: '<b>New</b> navigation', break: 'on' });

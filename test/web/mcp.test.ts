@@ -135,15 +135,6 @@ describe('an AI assistant', () => {
     ['what gained most', 'top_pages', { ...WEEK, sort: 'ai_change', limit: 1 }, pathsOf, '/guides/page-3'],
     ['what lost most', 'top_pages', LOST, pathsOf, '/guides/page-11,/guides/page-5'],
     [
-      'a section over time',
-      'query',
-      {
-        sql: "SELECT date_trunc('week', day) AS week, sum(human) AS human FROM page_views WHERE section_of(page) = '/guides' AND day >= '2026-11-02' GROUP BY week ORDER BY week",
-      },
-      ({ rows }) => rows?.map(({ human }) => human).join(),
-      "SELECT string_agg(human, ',') FROM (SELECT sum(human) AS human FROM page_views WHERE path LIKE '/guides/%' AND day > '2026-11-01' GROUP BY date_trunc('week', day) ORDER BY min(day))",
-    ],
-    [
       'what AI reads most',
       'top_pages',
       { sort: 'ai', limit: 3 },
@@ -151,22 +142,6 @@ describe('an AI assistant', () => {
       "SELECT string_agg(path, ',') FROM (SELECT path FROM page_views GROUP BY path ORDER BY sum(ai) DESC, path LIMIT 3)",
     ],
     ['new pages', 'top_pages', { ...WEEK, only: 'new' }, pathsOf, '/blog/launch'],
-    [
-      'why a day was a peak',
-      'top_pages',
-      { from: '2026-11-10', to: '2026-11-10', sort: 'ai_change', limit: 1 },
-      pathsOf,
-      '/guides/page-3',
-    ],
-    [
-      'two pages compared',
-      'query',
-      {
-        sql: "SELECT human FROM changes('2026-11-09', '2026-11-15') WHERE path IN ('/guides/page-1', '/guides/page-2') ORDER BY path",
-      },
-      ({ rows }) => rows?.map(({ human }) => human).join(),
-      `SELECT string_agg(human, ',') FROM (SELECT sum(human) AS human ${inWeek} AND path IN ('/guides/page-1', '/guides/page-2') GROUP BY path ORDER BY path)`,
-    ],
     [
       'whether the data is complete',
       'describe',

@@ -230,6 +230,16 @@ describe('the list of pages', () => {
     );
   });
 
+  it('has fifty pages on a screen, and leads to the next as long as there are more', async () => {
+    const { length } = await inCsv('');
+    const last = Math.ceil(length / 50);
+    expect(last).toBeGreaterThan(1);
+    for (let screen = 1; screen <= last; screen++) {
+      const { text } = await ask(`/pages?project=prj_1&range=13w&page=${screen}`);
+      expect([text.includes('rel="prev"'), text.includes('rel="next"')]).toEqual([screen > 1, screen < last]);
+    }
+  });
+
   it('of a page lists the addresses that it was viewed at, and is found at any of them', async () => {
     const name = 'addresses';
     const moved = (path: string, where: string) =>
