@@ -27,6 +27,20 @@ export async function buildShim(): Promise<string | undefined> {
   }
 }
 
+/** The environment of a process for which one change of a file by `call` fails, or, without a number, its changes are counted. */
+export const failedAt = (
+  shim: string,
+  call: string,
+  change: number | undefined,
+  directory: string,
+  file: string,
+) => ({
+  LD_PRELOAD: shim,
+  TEAR: [directory, change ?? 0, change === undefined ? 'count' : 'failed', 0].join('\t'),
+  TEAR_FILES: file,
+  TEAR_CALL: call,
+});
+
 /** The environment of a process that dies at a change of a file in `directory` whose name contains one of `files`. */
 export const killedAt = (
   shim: string,
