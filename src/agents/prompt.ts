@@ -80,7 +80,7 @@ const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
  * A text as a JSON string of printable ASCII, which cannot close its quotes, break its line or
  * change the text direction.
  */
-export const asciiJson = (path: string): string =>
+const asciiJson = (path: string): string =>
   JSON.stringify(path).replaceAll(
     /[^ -~]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

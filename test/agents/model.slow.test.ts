@@ -28,7 +28,6 @@ type Fate = (typeof FATES)[number];
 
 type Step =
   | { readonly kind: 'plan' | 'settle' | 'poll' | 'poll-in-vain' | 'restart' }
-  | { readonly kind: 'settle-again'; readonly job: number; readonly as: 'sent' | 'ended' }
   | { readonly kind: 'submit' | 'send'; readonly fates: readonly Fate[] }
   | { readonly kind: 'message'; readonly job: number; readonly fates: readonly Fate[] }
   | { readonly kind: 'work'; readonly job: number; readonly status: string }
@@ -46,7 +45,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     status: fc.constantFrom('completed', 'failed', 'thinking'),
   }),
   fc.record({ kind: fc.constant('delete'), job: fc.nat(2) }),
-  fc.record({ kind: fc.constant('settle-again'), job: fc.nat(2), as: fc.constantFrom('sent', 'ended') }),
   fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 30 }) }),
 );
 
@@ -304,20 +302,6 @@ async function live(steps: readonly Step[]): Promise<void> {
           await settle(message.job, { as: hasArrived ? 'sent' : 'notSent' });
           message.state = hasArrived ? 'sent' : 'planned';
           if (hasArrived) model.jobs.set(message.job, 'active');
-        }
-        return;
-      }
-      case 'settle-again': {
-        const [prompt, state] = [...model.jobs][now.job] ?? [];
-        if (prompt === undefined || state === undefined || !isQuiet(prompt)) return;
-        const remote = platform.known().find((candidate) => candidate.prompt === prompt);
-        if (now.as === 'sent') {
-          if (remote === undefined) return;
-          await settle(prompt, { as: 'sent', remoteId: remote.id });
-          model.jobs.set(prompt, 'active');
-        } else if (['planned', 'active', 'unknown'].includes(state)) {
-          await settle(prompt, { as: 'ended' });
-          model.jobs.set(prompt, state === 'active' ? 'failed' : 'refused');
         }
         return;
       }

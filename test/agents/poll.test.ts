@@ -226,19 +226,6 @@ describe('polling', () => {
     await expect(pollJobs(taskOf(desk, { client, ...endless }))).rejects.toBe(reason);
   });
 
-  it('leaves projects without jobs alone, of which a workspace may have thousands', async () => {
-    const desk = await deskWithJobs(1);
-    const asked: string[] = [];
-    const clientFor = ({ id }: { readonly id: string }) => {
-      asked.push(id);
-      return desk.client;
-    };
-    const { workspace } = desk.parts();
-    const projects = workspace.projects.flatMap((one) => [one, { ...one, id: `${one.id}-without` }]);
-    await pollStep(desk.parts({ workspace: { projects }, platform: { clientOf: clientFor } }), {});
-    expect(new Set(asked)).toEqual(new Set([desk.project]));
-  });
-
   it.each([404, 410])('continues with other jobs if the platform answers %i for one', async (status) => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);

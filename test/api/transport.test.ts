@@ -7,7 +7,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { ATTEMPT } from '../attempt.js';
-import { reply } from '../serve.js';
 import { clientOf, errorOf, JOB, NO_ROWS, openClient, PAGE } from './open-client.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
@@ -171,13 +170,6 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
   expect(error).toBeInstanceOf(ContractError);
   expect(error.message).toContain('larger than 16 MB');
   expect(server.seen).toHaveLength(1);
-});
-
-it('headers of up to 64 KB are read', async () => {
-  const { client } = await clientOf((response) =>
-    reply(response, 200, NO_ROWS, Object.fromEntries(['a', 'b', 'c'].map((x) => [x, x.repeat(20_000)]))),
-  );
-  expect(await client.views(PAGE)).toEqual(NO_ROWS);
 });
 
 it('no more GETs than allowed are sent at once, and none whose signal aborts while it waits', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore } from '../../src/app/open.js';
 import { day } from '../../src/day.js';
 import { pageViewsOf } from '../../src/history/days.js';
@@ -71,7 +71,7 @@ describe('what is stored', () => {
     const { state, worker } = await stateBeside(history);
     const soon = openStore({ historyFile: history.path }, state, worker, { writeAfterMs: 1 });
     await store(soon, 'prj_1', FIRST);
-    await expect.poll(() => stat(history.path).catch(() => undefined)).toBeDefined();
+    await vi.waitUntil(() => stat(history.path).catch(() => undefined), { timeout: 60_000, interval: 5 });
     await soon.close();
   });
 
