@@ -52,24 +52,6 @@ it('with a clock 30 days ahead, nothing that has not happened is loaded or email
   await expectAllOnce(site);
 });
 
-it('a platform whose clock is years behind stops the export with a message, but only while it is', async () => {
-  const { site, run, emails, setPlatform } = await siteWithClock();
-  expect((await run(['export', '--to', daysAgo(3)])).code).toBe(0);
-  setPlatform(-1_500 * DAY_MS);
-  expect((await run(['export'])).code).toBe(75);
-  const stopped = await run(['run', '--paused-ok']);
-  expect(stopped.code, stopped.output).toBe(0);
-  expect(stopped.output).toMatch(
-    /clock of this machine is 1,500 days ahead of that of http.+report the other/,
-  );
-  expect(stopped.output).toMatch(/export not finished: .+ not loaded/);
-  expect(emails()).toBe(0);
-  setPlatform(0);
-  const resumed = await run(['run']);
-  expect(resumed.code, resumed.output).toBe(0);
-  await expectAllOnce(site);
-});
-
 it('a clock that jumps back duplicates nothing, skips no wait, and has no effect once it is right', async () => {
   const [settleDays, requestsPerHour] = [3, 64];
   const { site, run, daysWhere, setPlatform } = await siteWithClock(`

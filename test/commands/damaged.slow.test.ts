@@ -96,17 +96,6 @@ describe('a history', () => {
     },
   );
 
-  it('that is damaged is restored from a backup as the message says, and kept under another name', async () => {
-    await chmod(file(), 0o644);
-    await halve(file());
-    const jobs = created();
-    endedWith(0, await site.run('restore', '--from', backup));
-    endedWith(0, await site.run('run'));
-    await expectAllOnce(site);
-    expect(created()).toBe(jobs);
-    expect((await readdir(data)).some((name) => name.startsWith('history.duckdb.replaced-'))).toBe(true);
-  });
-
   it('that is lost is loaded again as the message says: nothing is sent twice, and nothing changes before', async () => {
     await rename(file(), `${file()}.away`);
     const lost =

@@ -148,7 +148,8 @@ describe('readership report send weekly', () => {
   });
 
   it('is settled by a day in its period, and an alert by its name as listed', async () => {
-    server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    for (const recipient of ['docs@example.com', 'lead@example.com'])
+      server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
     const alert = 'export 2026-11-16T03:00:00.000Z';
     const { state, close } = await openTestState(join(directory, 'data'));
@@ -157,13 +158,18 @@ describe('readership report send weekly', () => {
       storeDelivery(state, { ...unknown, report: 'alert', period: alert, attempt: 100 }),
     );
     await close();
-    const settle = async (name: string, period: string) =>
-      (await report('resolve', name, '--period', period, '--delivered', 'docs@example.com')).lines;
+    const settle = async (name: string, period: string, recipient = 'docs@example.com') =>
+      (await report('resolve', name, '--period', period, '--delivered', recipient)).lines;
     for (const day of ['2026-11-08', '2026-11-16', '2026-11'])
       await expect(settle('weekly', day), day).rejects.toThrow('Specify which email');
-    const confirmed = 'to docs@example.com: sent (delivered, confirmed by a person)\n';
-    expect(await settle('weekly', '2026-11-15')).toBe(`weekly 2026-W46 ${confirmed}`);
-    expect(await settle('alert', alert)).toBe(`alert ${alert} ${confirmed}`);
+    const confirmed = (recipient: string) => `to ${recipient}: sent (delivered, confirmed by a person)\n`;
+    // The first and the last day of its week.
+    for (const [day, recipient] of [
+      ['2026-11-09', 'docs@example.com'],
+      ['2026-11-15', 'lead@example.com'],
+    ] as const)
+      expect(await settle('weekly', day, recipient)).toBe(`weekly 2026-W46 ${confirmed(recipient)}`);
+    expect(await settle('alert', alert)).toBe(`alert ${alert} ${confirmed('docs@example.com')}`);
   });
 
   it('exits 75 after a temporary refusal, and tries at once when run again', async () => {

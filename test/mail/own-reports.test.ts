@@ -94,20 +94,6 @@ describe('a report that a workspace defines', () => {
     expect((await report(MONDAY, reports)).summary).toMatch(/, 0 emails sent$/);
   });
 
-  it('goes out at the time of its schedule', async () => {
-    const file = 'reports/sections/report.yaml';
-    const yaml = (await readFile(join(test.directory, file), 'utf8')).replace('month', 'week');
-    const sentAt = async (time: string, schedule: string) => {
-      await write(file, `${yaml}schedule: '${schedule}'\n`);
-      return (await report(time, { sections: { to: ['docs@example.com'] } })).detail.deliveries.length;
-    };
-    expect(await sentAt('2026-11-18T07:59:00Z', '0 8 * * 3')).toBe(0);
-    expect(await sentAt('2026-11-18T08:00:00Z', '0 8 * * 3')).toBe(1);
-    // This time may be the moment at which its period ends.
-    await loadDays(test.history, day('2026-11-16'), day('2026-11-22'));
-    expect(await sentAt('2026-11-23T00:00:00Z', '0 0 * * 1')).toBe(1);
-  });
-
   it('sends an audience its part of the site, and nothing of the rest', async () => {
     const some = { to: ['some@example.com'], where: '/page-[12]' };
     await report(MONDAY, { sections: [{ to: ['all@example.com'] }, some] });
@@ -181,12 +167,6 @@ describe('a report that a workspace defines', () => {
     const link = 'https://reports.example.com/prj_2/sections-2026-10.html';
     for (const words of ['Acme Docs: Sections\n', 'Acme API: Sections\n', link])
       expect(text).toContain(words);
-  });
-
-  it('that is configured but does not exist is an error that lists the existing ones', async () => {
-    const { error } = await report(MONDAY, { sectoins: { to: ['a@example.com'] } });
-    const words = 'There is no report “sectoins”. Reports: improve, sections, weekly';
-    expect(error).toHaveProperty('message', words);
   });
 
   it('with mail: false is not emailed, and the configuration is refused', async () => {

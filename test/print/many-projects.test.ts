@@ -9,11 +9,9 @@ import {
   historyFile,
   platformOf,
   platformWorkspace,
-  replaceIn,
 } from '../commands/workspace.js';
 import { changeHistory } from '../open-history.js';
 import { changeState } from '../open-state.js';
-import { reply, serve } from '../serve.js';
 
 /** A workspace with so many projects on a platform, each with three pages. */
 async function workspaceWith(projects: number) {
@@ -68,21 +66,4 @@ it('a project that is not as the others has lines of its own among many', async 
   );
   const status = endedWith(1, await cli('status'));
   expect(status.stdout).toMatch(/^prj_3\n[\s\S]+^ {2}failed .+\n[\s\S]*^11 projects up to date\./m);
-});
-
-it('among many, status names those with nothing loaded, and those that the platform wants to wait', async () => {
-  const { cwd, cli } = await workspaceWith(11);
-  endedWith(0, await cli('export'));
-  for (const table of ['page_views', 'days'])
-    await changeHistory(historyFile(cwd), `DELETE FROM ${table} WHERE project = 'prj_2'`);
-  const status = await cli('status');
-  expect(status.stdout).toMatch(/^prj_2\n {2}history +nothing is loaded yet: readership export\n10 projects/);
-  const { baseUrl } = await serve((_, response) =>
-    reply(response, 429, 'Too many requests', { 'retry-after': '3600' }),
-  );
-  await replaceIn(cwd, /^baseUrl: .+$/m, `baseUrl: ${baseUrl}`);
-  endedWith(75, await cli('export'));
-  const paused = await cli('status');
-  expect(paused.stdout.match(/; the platform refused one: /g)).toHaveLength(10);
-  expect(paused.stdout).not.toContain('up to date');
 });

@@ -57,16 +57,6 @@ async function writeBusiest(): Promise<void> {
   await write('templates/busiest.html.hbs', PAGE);
 }
 
-test('lists the built-in reports and those of the workspace', async () => {
-  expect((await listReports()).reports.map(({ name }) => name)).toEqual(['improve', 'weekly']);
-  await writeBusiest();
-  expect((await listReports(workspaceDir)).reports.map(({ name, title }) => [name, title])).toEqual([
-    ['busiest', 'Busiest day'],
-    ['improve', 'Improve'],
-    ['weekly', 'Weekly'],
-  ]);
-});
-
 test('a workspace adds a report without TypeScript', async () => {
   await writeBusiest();
   const { subject, html } = await render('busiest');

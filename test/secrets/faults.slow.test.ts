@@ -2,16 +2,15 @@ import pMap from 'p-map';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Fault, Sandbox } from '../sandbox/faulty-sandbox.js';
-import type { ServedOperation } from '../../src/sandbox/access.js';
+import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Behavior, MailServer } from '../mail/mail-server.js';
-import { callCli, type CliResult, startCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { BELIEVED, ECHOES, serveEcho } from './echoing-platform.js';
 import { echoingMailServer } from './mail.js';
 import { expectNoTrace, markedSandbox, markedWorkspace, RECIPIENT, runToEnd } from './marked-workspace.js';
-import { inEveryWriting, KEY, PASSWORD, smtpUrl } from './marks.js';
+import { KEY, PASSWORD, smtpUrl } from './marks.js';
 
 const PROCESSES_AT_ONCE = 3;
 
@@ -35,27 +34,6 @@ const SPEAKING: readonly (readonly string[])[] = [
   ['start'],
 ];
 
-const OPERATIONS: readonly ServedOperation[] = ['views', 'create', 'message', 'job'];
-const message = inEveryWriting(KEY);
-
-/** Every kind of fault, none forgotten. */
-const FAULTS: Readonly<Record<Fault['kind'], readonly Partial<Fault>[]>> = {
-  latency: [{ delayMs: 5 }],
-  'rate-limit': [{ seconds: 0 }, { retryAfter: 'none', body: 'text' }],
-  status: [400, 401, 403, 500].map((status) => ({ status, message })),
-  reset: [{}],
-  timeout: [{}],
-  'lost-reply': [{}],
-  'status-after': [{ message }],
-  'cut-body': [{}],
-  html: [{}],
-  'missing-field': [{ field: 'id' }],
-  'negative-count': [{}],
-  endless: [{ beyond: 'nothing' }],
-  'counts-move': [{}],
-  'order-moves': [{}],
-};
-
 let base: string;
 let stateFile: string;
 
@@ -66,50 +44,14 @@ beforeAll(async () => {
   expect(await callCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
 });
 
-function oneEvent(): { readonly happened: Promise<void>; readonly happens: () => void } {
-  let happens = (): void => undefined;
-  const happened = new Promise<void>((resolve) => {
-    happens = resolve;
-  });
-  return { happened, happens };
-}
-
-/** A sandbox with the jobs of the base workspace, and a promise of its first request. */
-async function sandboxAsBefore(): Promise<{ platform: Sandbox; asked: Promise<void> }> {
+/** A sandbox with the jobs of the base workspace. */
+async function sandboxAsBefore(): Promise<Sandbox> {
   const copy = join(await tempDir(), 'sandbox.json');
   await cp(stateFile, copy);
-  const { happened: asked, happens } = oneEvent();
-  const platform = await markedSandbox({ stateFile: copy, onRequest: happens });
-  return { platform, asked };
-}
-
-async function interrupted(args: readonly string[], cwd: string, when: Promise<void>): Promise<CliResult> {
-  const { child, result } = startCli(args, { cwd });
-  await Promise.race([when, result]);
-  child.kill('SIGTERM');
-  return result;
+  return markedSandbox({ stateFile: copy });
 }
 
 describe('a failure of the platform', () => {
-  it('of any kind leaves no trace of a secret', async () => {
-    const faults = Object.entries(FAULTS).flatMap(([kind, shapes]) =>
-      shapes.map((shape) => ({ times: 2, ...shape, kind })),
-    );
-    await pMap(
-      tried(faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] }))),
-      async ({ fault, args }) => {
-        const { platform, asked } = await sandboxAsBefore();
-        platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as Fault));
-        const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
-        const result = await (fault.kind === 'timeout'
-          ? interrupted(args, cwd, asked)
-          : runToEnd(args, { cwd }));
-        await expectNoTrace(cwd, result, `${args.join(' ')}: ${JSON.stringify(fault)}`);
-      },
-      { concurrency: PROCESSES_AT_ONCE },
-    );
-  });
-
   it('that repeats the key, in any encoding, leaves no trace of it', async () => {
     const patient = new Set(['429', '429 in plain text', '500', '503', 'a cut connection']);
     const echoes = Object.keys(ECHOES).map((name, turn) => ({
@@ -152,16 +94,12 @@ const RECIPIENTS: Readonly<Record<string, Behavior>> = {
 describe('a mail server that echoes the password', () => {
   const send = ['report', 'send', 'weekly', '--force'];
   const sending = async (server: MailServer, args = send, recipients?: string[], scheme?: string) => {
-    const { platform } = await sandboxAsBefore();
+    const platform = await sandboxAsBefore();
     const smtp = smtpUrl(server.port, scheme);
     const surroundings = { platform, smtp, ...(recipients === undefined ? {} : { recipients }) };
     // In the base workspace, emails are waiting to be retried.
     const cwd = await markedWorkspace(surroundings, args[0] === 'run' ? undefined : base);
-    return {
-      cwd,
-      until: (when: Promise<void>) => interrupted(args, cwd, when),
-      end: () => callCli(args, { cwd }),
-    };
+    return { cwd, end: () => callCli(args, { cwd }) };
   };
 
   it('in any reply leaves no trace of it', async () => {

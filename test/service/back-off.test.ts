@@ -61,12 +61,6 @@ describe('a step that keeps failing', () => {
     expect(tried.slice(-8)).toEqual([140, 200, next, next + 5, next + 10, next + 15, next + 25, next + 45]);
   });
 
-  it('is tried at once when the service restarts, since somebody may have fixed it', async () => {
-    const restarted = addMinutes(NIGHT, 90);
-    const tried = await ticks(150, () => ({ outcome: 'failed' }), restarted);
-    expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 90, 150]);
-  });
-
   it('is not delayed further by interruptions, or by pauses with a resume time', async () => {
     const ended: Ended[] = [
       { outcome: 'failed' },

@@ -144,15 +144,6 @@ describe('results of steps', () => {
     }
   });
 
-  it('stay right after a run that a wrong clock dated in the future failed', async () => {
-    const { current, state } = await setUp();
-    const nextYear = new Date('2027-11-18T05:00:00Z');
-    await recordStepStart(state, 'by a wrong clock', 'export', nextYear);
-    const end = { outcome: 'failed', summary: '', resume_at: null, now: nextYear } as const;
-    await recordStepEnd(state, 'by a wrong clock', 'export', end);
-    expect(await current(LATER)).toEqual([...RESULT_STEPS]);
-  });
-
   it('of loading days are not right anymore once a day failed, or was found to differ', async () => {
     const at = { project: 'prj_1', day: day('2026-11-17') };
     const failing = await setUp();

@@ -127,11 +127,6 @@ describe('publish.then', () => {
     expect(await isDatasetFinished(site.parts)).toBe(false);
   });
 
-  it('says which signal ended it', async () => {
-    const site = await siteWith('kill -KILL $$');
-    expect(String((await attempt(site.parts)).error)).toContain('publish.then was ended by SIGKILL;');
-  });
-
   it('does not run in a copy of the workspace, which publishes to no dataset', async () => {
     const place = { machine: 'm', host: 'web-1', path: '/data' };
     const elsewhere = new OtherPlaceError(place, { ...place, path: '/copy' }, null);

@@ -85,6 +85,7 @@ it('a table is aligned by the width of its characters, and cut between them', ()
   ];
   expect(alignedLines(columns, rows, 80)).toEqual(['path   views', '/日本      7', '/a        12']);
   expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
+  expect(alignedLines(columns, [['/abcdefghijklmnopqrstuvwxyz', '7']], 17)[1]).toBe('/abcd…wxyz      7');
 });
 
 it('JSON has camelCase keys at every depth, and values as they are', async () => {

@@ -1,11 +1,9 @@
 import { Hono } from 'hono';
-import { EventEmitter, once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { request } from 'undici';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { DEFAULT_SERVE } from '../../src/config/serve.js';
 import { hashPassword, type WebEnv } from '../../src/web/access.js';
-import { Turns } from '../../src/web/limits.js';
 import { addressOf } from '../../src/web/origin.js';
 import {
   askAt,
@@ -52,39 +50,6 @@ async function expectRights(isEditor: boolean, headers: Record<string, string>, 
   const sent = { ...headers, origin: of.origin };
   const { status } = await submitAt(of, '/agents', { action: 'unskip', path: '/x' }, sent);
   expect(status).toBe(isEditor ? 409 : 403);
-}
-
-/** Holds back the checks of passwords until they are let go; what waits then is known. */
-function holdSignIns() {
-  const run = Reflect.get<Turns, 'run'>(Turns.prototype, 'run');
-  const gate = new EventEmitter();
-  let isOpen = false;
-  let asked = 0;
-  const spy = vi.spyOn(Turns.prototype, 'run').mockImplementation(async function (
-    this: Turns,
-    client,
-    signal,
-    work,
-  ) {
-    // Pages may be prepared at any moment; of what runs here, only passwords are checked one at a time.
-    if (Reflect.get(this, 'ofOne') !== 1) return run.call(this, client, signal, work);
-    const held = async () => {
-      if (!isOpen) await once(gate, 'open');
-      return work();
-    };
-    const done = run.call(this, client, signal, held);
-    asked += 1;
-    return done;
-  });
-  return {
-    /** Resolves once so many wait or were refused. */
-    until: (count: number) => vi.waitFor(() => expect(asked).toBe(count), 120_000),
-    letGo: () => {
-      spy.mockRestore();
-      isOpen = true;
-      gate.emit('open');
-    },
-  };
 }
 
 describe('access', () => {
@@ -261,39 +226,6 @@ describe('access', () => {
     const headers = { 'x-forwarded-for': '10.9.9.9, 192.0.2.1' };
     const answer = await hono.request('/', { headers }, { incoming: { socket: { remoteAddress } } });
     expect(await answer.text()).toBe(address);
-  });
-
-  it('admits the right password during a flood of wrong ones, which delay only their own address', async () => {
-    const url = 'https://readers.example.com';
-    const of = await serveSite(directory, { auth: 'password', password, url });
-    const from = (address: string) => ({ host: new URL(url).host, 'x-forwarded-for': address });
-    const login = (password: string, address: string) =>
-      signInAt(of, password, { ...from(address), origin: url });
-    const first = holdSignIns();
-    const guesses = Array.from({ length: 5 }, (_, index) => login(`guess ${index}`, '192.0.2.1'));
-    await first.until(5);
-    const order: string[] = [];
-    const right = ['192.0.2.1', '198.51.100.7'].map(async (address) => {
-      const { status, headers } = await login('correct horse battery', address);
-      order.push(address);
-      return [status, String(headers['set-cookie']).endsWith('; Secure; SameSite=Strict')];
-    });
-    await first.until(7);
-    first.letGo();
-    expect(await Promise.all(right)).toEqual(Array(2).fill([303, true]));
-    expect(order[0]).toBe('198.51.100.7');
-    expect((await Promise.all(guesses)).map(({ status }) => status)).toEqual(Array(5).fill(401));
-    const more = holdSignIns();
-    const tooMany = Array.from({ length: 130 }, (_, index) => login(`more ${index}`, '192.0.2.1'));
-    expect(await Promise.race(tooMany)).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
-    // A program at that address whose password is known does not wait for them.
-    const known = { ...from('192.0.2.1'), ...basic('correct horse battery') };
-    expect((await ask('/reports', known, { of })).status).toBe(200);
-    await more.until(130);
-    const stopping = of.stop();
-    more.letGo();
-    await stopping;
-    await Promise.allSettled(tooMany);
   });
 
   it('trusts the header of the proxy that signs people in, and nobody without it', async () => {
