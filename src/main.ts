@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Runtime } from './app/workspace.js';
 import type { RunCommand } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
-import { commandLine } from './commands/program.js';
+import { commandLine, withQuery } from './commands/program.js';
 import { accessAdvice } from './storage.js';
 import { loadScreen, Output } from './terminal/output.js';
 
@@ -98,7 +98,7 @@ const runCommand: RunCommand = async (work, { options, endsByInterruption }) => 
 
 try {
   const program = await commandLine(runCommand, process.argv[2]);
-  await program.parseAsync();
+  await program.parseAsync(withQuery(process.argv));
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {

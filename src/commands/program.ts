@@ -57,6 +57,13 @@ Start here: readership run --sandbox`,
   return program;
 }
 
+/**
+ * The arguments, of which an SQL query may begin with a comment: `-- the top pages`. A blank before it changes no SQL, and
+ * keeps it from being read as an option, which has no blank in its name.
+ */
+export const withQuery = (argv: readonly string[]): string[] =>
+  argv.map((given) => (argv[2] === 'sql' && /^--[^=]*\s/.test(given) ? ` ${given}` : given));
+
 /** `help jobs message` is `jobs message --help`; a command that does not exist is an error. */
 function addHelp(program: Command, rejectName: (name: string, parent: Command) => never): void {
   program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {

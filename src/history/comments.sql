@@ -1,5 +1,5 @@
 -- What each table and column means, for DESCRIBE and docs/data.md.
-COMMENT ON TABLE days IS 'The stored days: whether they may still change, and their totals. One row per project and stored day; days that could not be loaded are in day_failures.';
+COMMENT ON TABLE days IS 'The loaded days: their state and totals. One row per project and stored day; days that could not be loaded are in day_failures.';
 COMMENT ON COLUMN days.project IS 'Project id on the platform';
 COMMENT ON COLUMN days.day IS 'Day (UTC)';
 COMMENT ON COLUMN days.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again';
@@ -38,14 +38,14 @@ COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (paused, to be r
 COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in one sentence';
 COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit, the server, or an email that waits; NULL if none did';
 
-COMMENT ON TABLE day_failures IS 'Days whose last attempt to load them failed; rows stored earlier are kept. One row per project and day.';
+COMMENT ON TABLE day_failures IS 'Days that could not be loaded the last time. Rows stored earlier are kept. One row per project and day.';
 COMMENT ON COLUMN day_failures.project IS 'Project id on the platform';
 COMMENT ON COLUMN day_failures.day IS 'Day (UTC)';
 COMMENT ON COLUMN day_failures.attempted_at IS 'When it was last attempted (UTC)';
 COMMENT ON COLUMN day_failures.failure IS 'Why it failed';
 COMMENT ON COLUMN day_failures.failures IS 'How many attempts in a row failed';
 
-COMMENT ON TABLE jobs IS 'Agent jobs with their states and pull requests, but not their prompts. One row per job.';
+COMMENT ON TABLE jobs IS 'Agent jobs with their states and pull requests. Their prompts are not listed. One row per job.';
 COMMENT ON COLUMN jobs.id IS 'Job number in Readership, as used by readership jobs show';
 COMMENT ON COLUMN jobs.project IS 'Project id on the platform';
 COMMENT ON COLUMN jobs.path IS 'Page to improve';
@@ -70,7 +70,7 @@ COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it'
 COMMENT ON COLUMN jobs.unknown_messages IS 'Number of messages whose reply was lost: the agent may have received them';
 COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt and its pull request';
 
-COMMENT ON TABLE choices IS 'Latest decisions of the improve step: pages flagged for a job, next in line, and left out. One row per project and page considered.';
+COMMENT ON TABLE choices IS 'Which pages the improve step flagged or left out. These are its latest decisions: flagged for a job, next in line, or left out. One row per project and page considered.';
 COMMENT ON COLUMN choices.project IS 'Project id on the platform';
 COMMENT ON COLUMN choices.path IS 'Path of the page';
 COMMENT ON COLUMN choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
@@ -80,7 +80,7 @@ COMMENT ON COLUMN choices.facts IS 'Details of the reason as JSON, such as the n
 COMMENT ON COLUMN choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN choices.weekly_ai IS 'AI views in that week';
 
-COMMENT ON TABLE emails IS 'Reports and alerts that were sent, or are to be: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON TABLE emails IS 'Reports and alerts that were sent, or are to be. Each has its recipient, period and outcome. One row per report, project, period and recipient.';
 COMMENT ON COLUMN emails.report IS 'Name of the report, such as weekly, or alert';
 COMMENT ON COLUMN emails.project IS 'Project id on the platform; - for all projects';
 COMMENT ON COLUMN emails.period IS 'Period the report covers, such as 2026-W46';
@@ -97,19 +97,19 @@ COMMENT ON COLUMN emails.days_covered IS 'Loaded days of the period when it was 
 COMMENT ON COLUMN emails.human IS 'Human views of the pages that it is about in the period when it was sent, over all of its projects';
 COMMENT ON COLUMN emails.ai IS 'AI views of the pages that it is about in the period when it was sent, over all of its projects';
 
-COMMENT ON TABLE skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
+COMMENT ON TABLE skips IS 'Pages that a person chose to skip. Improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN skips.project IS 'Project id on the platform';
 COMMENT ON COLUMN skips.path IS 'Path of the page';
 COMMENT ON COLUMN skips.skipped_at IS 'When it was skipped (UTC)';
 COMMENT ON COLUMN skips.skipped_until IS 'Day (UTC) from which it may be flagged again; NULL if only readership improve --unskip ends it';
 
-COMMENT ON TABLE notes IS 'What happened outside, from notes.yaml, as of when this file was written. One row per note and project that it concerns.';
+COMMENT ON TABLE notes IS 'What happened outside, from notes.yaml. It is as of when this file was written. One row per note and project that it concerns.';
 COMMENT ON COLUMN notes.project IS 'Project id on the platform';
 COMMENT ON COLUMN notes.day IS 'Day (UTC) on which it happened';
 COMMENT ON COLUMN notes.text IS 'What happened';
 COMMENT ON COLUMN notes.path IS 'Pages that it concerns: a page, or a pattern for GLOB (page_views.page GLOB notes.path); * for the whole site';
 COMMENT ON COLUMN notes.is_break IS 'Whether views are counted differently from this day on, so that they cannot be compared with earlier ones';
 
-COMMENT ON TABLE first_days IS 'The first day with views on the platform, as far as it is known. One row per project.';
+COMMENT ON TABLE first_days IS 'The first day with views, as far as it is known. One row per project.';
 COMMENT ON COLUMN first_days.project IS 'Project id on the platform';
 COMMENT ON COLUMN first_days.day IS 'Day (UTC); earlier days are not loaded';

@@ -1,5 +1,6 @@
 import {
   type DuckDBConnection,
+  DuckDBDateValue,
   type DuckDBPreparedStatement,
   type DuckDBResult,
   type DuckDBValueConverter,
@@ -182,10 +183,11 @@ async function* batchesOf(
 }
 
 /**
- * As DuckDB's own, but whole numbers that JavaScript can represent stay numbers, even in lists and
- * structs.
+ * As DuckDB's own, but whole numbers that JavaScript can represent stay numbers, even in lists and structs, and a date
+ * without end is `infinity`, as a timestamp is.
  */
-const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
-  typeof value === 'bigint' && Number.isSafeInteger(Number(value))
-    ? Number(value)
-    : JsonDuckDBValueConverter(value, type, converter);
+const toJson: DuckDBValueConverter<Json> = (value, type, converter) => {
+  if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return Number(value);
+  if (value instanceof DuckDBDateValue && !value.isFinite) return value.days < 0 ? '-infinity' : 'infinity';
+  return JsonDuckDBValueConverter(value, type, converter);
+};

@@ -15,7 +15,7 @@ WITH
     UNION ALL
     SELECT function_name || '(' || array_to_string(parameters, ', ') || ')', 'macro', comment
     FROM duckdb_functions()
-    WHERE NOT internal AND database_name = current_database()
+    WHERE NOT internal AND database_name = current_database() AND schema_name <> 'internal'
     UNION ALL
     SELECT table_name, 'table', comment FROM duckdb_tables()
     WHERE database_name = current_database() AND schema_name <> 'internal'

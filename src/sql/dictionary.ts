@@ -16,8 +16,10 @@ export type DictionaryEntry = z.infer<typeof entryRow>;
 export const readDictionary = (reader: Reader): Promise<DictionaryEntry[]> =>
   reader.query(DICTIONARY, entryRow);
 
-/** SQL that lists the tables, views and macros. */
-export const TABLES = `SELECT name, kind, comment FROM (${DICTIONARY})`;
+/** SQL that lists the tables, views and macros, each with the first sentence about it. */
+export const TABLES = `
+SELECT split_part(name, '(', 1) AS name, kind, regexp_extract(comment, '^(.*?\\.)(?: |$)', 1) AS meaning
+FROM (${DICTIONARY})`;
 
 /** SQL that lists the columns of one table or view, or of all; a macro has one row, without a column. */
 export const schemaOf = (name: string): string => `

@@ -124,11 +124,21 @@ function shortText(value: Json, { isNumeric }: AnswerColumn): string {
   return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
 }
 
-/** DECIMAL values arrive as text; they become JSON numbers if JavaScript can represent them exactly. */
+/** So many digits are the same after they have been a JavaScript number. */
+const EXACT_DIGITS = 15;
+
+/**
+ * DECIMAL values arrive as text, and so do `Infinity`, `-Infinity` and `NaN`. They become JSON numbers if JavaScript can
+ * represent them exactly; otherwise they stay text, as in all other formats.
+ */
 function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
   if (!isNumeric || typeof value !== 'string') return value;
   const number = Number(value);
-  return Number.isNaN(number) || (Number.isInteger(number) && !Number.isSafeInteger(number)) ? value : number;
+  if (!Number.isFinite(number)) return value;
+  const isExact = Number.isInteger(number)
+    ? Number.isSafeInteger(number)
+    : value.replaceAll(/\D/g, '').replace(/^0+/, '').length <= EXACT_DIGITS;
+  return isExact ? number : value;
 }
 
 /** What Excel can open, and how many cells fit in about 1 GB of memory while they are written. */

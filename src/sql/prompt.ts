@@ -10,7 +10,8 @@ const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
 const COMMAND = /^\s*[.\\](?<command>\w+)\s*(?<name>.*?)\s*;?\s*$/;
 
 const HELP = `End a statement with a semicolon. Ctrl-C stops a query, exit or Ctrl-D leaves.
-.tables lists what there is, .schema site_weeks lists its columns, and .help shows this.`;
+.tables lists what there is. .schema site_weeks lists its columns, and
+.schema movers shows how to call a macro. .help shows this.`;
 
 /** The SQL of a command; undefined if there is no such command. */
 function sqlOf({ command = '', name = '' }: Partial<Record<string, string>>): string | undefined {

@@ -51,8 +51,9 @@ describe('readership sql', () => {
     return result.stdout;
   };
 
-  it('reads the query from a pipe or a file, and answers the last of several statements, with a note', async () => {
+  it('reads the query from an argument, even one that begins with a comment, a pipe or a file, and answers the last of several statements, with a note', async () => {
     expect(await answer([], 'SELECT 1e400 AS one;\n')).toBe('one\nInfinity\n');
+    expect(await answer(['--format', 'json', '--the answer = 42\nSELECT 42 AS one'])).toContain('{"one":42}');
     const directory = await tempDir();
     await writeFile(join(directory, 'top.sql'), '-- the answer\nSELECT 42 AS answer');
     const output = join(directory, 'answer.csv');

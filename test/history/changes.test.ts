@@ -189,6 +189,20 @@ describe('changes', () => {
   });
 
   it.each([
+    "changes('2026-11-15', '2026-11-09')",
+    "changes('2026-11-15', '2026-11-09', 7)",
+    "top_pages('2026-11-15', '2026-11-09')",
+    "page_addresses('/page-1', '2026-11-15', '2026-11-09')",
+    "human_vs_ai('2026-11-15', '2026-11-09', 'week')",
+    "day_differences('2026-11-15', last_day := '2026-11-09')",
+  ])('%s is refused, because its days are in the wrong order', async (asked) => {
+    const words = 'The last day, 2026-11-09, is before the first, 2026-11-15: write the earlier day first';
+    await expect(rows(`FROM ${asked}`)).rejects.toThrow(words);
+    const later = asked.replaceAll('2026', '2036');
+    await expect(rows(`FROM ${later}`)).rejects.toThrow(words.replaceAll('2026', '2036'));
+  });
+
+  it.each([
     ["per := 'week'", /per must be page, section or site/],
     ['-7', /days_earlier must not be negative/],
   ])('refuses %s', async (argument, words) => {

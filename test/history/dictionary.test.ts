@@ -3,6 +3,7 @@ import { format, resolveConfig } from 'prettier';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Reader } from '../../src/history/duckdb.js';
+import { TABLES } from '../../src/sql/dictionary.js';
 import { newStore, valuesOf } from '../open-history.js';
 
 const DICTIONARY = join(import.meta.dirname, '../../docs/data.md');
@@ -96,4 +97,18 @@ it('docs/data.md matches the comments in the database (update: npx vitest run di
   expect(page).toContain('### page_views');
   expect(page).toContain('One row per');
   await expect(page).toMatchFileSnapshot(DICTIONARY);
+});
+
+it('.tables says in a whole sentence what each table, view and macro is, 80 columns wide', async () => {
+  const history = await newStore();
+  const row = z.object({ name: z.string(), kind: z.string(), meaning: z.string() });
+  const entries = await history.query(TABLES, row);
+  expect(entries.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['days', 'page_views', 'top_pages']),
+  );
+  const widest = Math.max(...entries.map(({ name }) => name.length)) + '  macro  '.length;
+  for (const { name, meaning } of entries) {
+    expect(meaning, name).toMatch(/^[A-Z].*\.$/);
+    expect(widest + meaning.length, name).toBeLessThanOrEqual(80);
+  }
 });

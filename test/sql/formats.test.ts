@@ -197,7 +197,7 @@ describe('values in JSON', () => {
     ['12', 12],
     ['9007199254740993', '9007199254740993'],
     ['1.5::DECIMAL(9, 2)', 1.5],
-    ["'NaN'::DOUBLE", 'NaN'],
+    ['0.12345678901234567890', '0.12345678901234567890'],
     ["'12'", '12'],
     ['[1, 2]', [1, 2]],
     ["[{'views': 12::BIGINT, 'all': 9007199254740993::HUGEINT}]", [{ views: 12, all: '9007199254740993' }]],
@@ -207,6 +207,22 @@ describe('values in JSON', () => {
   ])('%s is %j', async (sql, value) => {
     expect(JSON.parse(await written(`SELECT ${sql} AS value`, 'json'))).toEqual([{ value }]);
   });
+});
+
+it('what JSON has no number for is the same word in every format', async () => {
+  const sql =
+    "SELECT 1e400 AS large, -1e400 AS small, 'NaN'::DOUBLE AS none, [1e400] AS list, 'infinity'::DATE AS day";
+  const words = ['Infinity', '-Infinity', 'NaN', '["Infinity"]', 'infinity'];
+  const [large, small, none, , day] = words;
+  const row = { large, small, none, list: ['Infinity'], day };
+  expect(JSON.parse(await written(sql, 'json'))).toEqual([row]);
+  expect(JSON.parse(await written(sql, 'ndjson'))).toEqual(row);
+  expect(readCsv(await written(sql, 'csv'))[1]).toEqual(words);
+  expect(await written(sql, 'markdown')).toContain(`| ${words.join(' | ')} |`);
+  expect((await written(sql, 'table')).split('\n')[1]?.trim().split(/ +/)).toEqual(words);
+  const sheet = unzipSync(await workbookOf((await runSql(connection, sql)) ?? expect.fail('no statement')));
+  const texts = strFromU8(sheet['xl/sharedStrings.xml'] ?? new Uint8Array());
+  for (const word of words) expect(texts).toContain(`>${word}<`);
 });
 
 it('an answer without rows is a header, an empty list or nothing', async () => {

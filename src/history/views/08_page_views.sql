@@ -5,7 +5,7 @@ FROM internal.counts AS counts
 JOIN internal.projects AS projects ON projects.project_id = counts.project_id
 JOIN internal.paths AS paths ON paths.path_id = counts.path_id;
 
-COMMENT ON VIEW page_views IS 'Views of each address on each day, as the platform reports them. One row per project, day and path; a page may have several paths.';
+COMMENT ON VIEW page_views IS 'Views of each address on each day. They are as the platform reports them. One row per project, day and path; a page may have several paths.';
 COMMENT ON COLUMN page_views.project IS 'Project id on the platform';
 COMMENT ON COLUMN page_views.day IS 'Day (UTC) on which the views happened';
 COMMENT ON COLUMN page_views.path IS 'Address of the page, exactly as the platform sent it: untrusted text';

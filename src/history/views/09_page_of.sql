@@ -11,4 +11,4 @@ CREATE OR REPLACE MACRO page_of(path) AS coalesce(
   '/'
 );
 
-COMMENT ON MACRO page_of IS 'The page of an address: its path without a slash, index, .html, .md or .mdx at the end, without query and fragment, and with one slash for several. page_of(''/guides/install.md?plain=1'') is /guides/install';
+COMMENT ON MACRO page_of IS 'The page that an address belongs to. It is the path without a slash, index, .html, .md or .mdx at the end, without query and fragment, and with one slash for several. page_of(''/guides/install.md?plain=1'') is /guides/install';

@@ -6,7 +6,7 @@ CREATE OR REPLACE MACRO is_for_ai(page) AS regexp_matches(
   || '|^/\.well-known/(ai-plugin|agent|agent-card|mcp|openapi)(\.json|\.ya?ml)?$'
 );
 
-COMMENT ON MACRO is_for_ai IS 'Whether an address is a file that tells AI about the site: is_for_ai(''/llms-full.txt'') and is_for_ai(''/api/openapi.json'') are true. is_page is false for them';
+COMMENT ON MACRO is_for_ai IS 'Whether an address is a file for AI, about the site. is_for_ai(''/llms-full.txt'') and is_for_ai(''/api/openapi.json'') are true. is_page is false for them';
 
 -- A page with a name such as /node.js or /api/system.text.json must not be lost, so a name ending in .js, .json, .xml and the
 -- like is a file only at certain places, or if it is one that only files have.
@@ -43,4 +43,4 @@ CREATE OR REPLACE MACRO is_page(page) AS NOT (
   )
 );
 
-COMMENT ON MACRO is_page IS 'Whether an address is a page of the site, which lists, reports and proposals have: not a picture, script, feed or other file, a system address such as /404, /robots.txt or /sitemap.xml, or one that scanners ask for, such as /wp-login.php. is_page(''/assets/app.js'') is false, and is_page(''/guides/node.js'') is true. The views of all addresses are in page_views, and in the totals of the site';
+COMMENT ON MACRO is_page IS 'Whether an address is a page of the site. Lists, reports and proposals have only pages: not a picture, script, feed or other file, a system address such as /404, /robots.txt or /sitemap.xml, or one that scanners ask for, such as /wp-login.php. is_page(''/assets/app.js'') is false, and is_page(''/guides/node.js'') is true. The views of all addresses are in page_views, and in the totals of the site';

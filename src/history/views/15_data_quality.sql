@@ -39,7 +39,7 @@ FROM
   ) AS gap
   ANTI JOIN known USING (project, day);
 
-COMMENT ON VIEW data_quality IS 'Days to treat with care: provisional, failed, inconsistent, restated or missing, or with totals that do not add up. One row per project, day and finding.';
+COMMENT ON VIEW data_quality IS 'Days to treat with care, and why. They are provisional, failed, inconsistent, restated or missing, or with totals that do not add up. One row per project, day and finding.';
 COMMENT ON COLUMN data_quality.project IS 'Project id on the platform';
 COMMENT ON COLUMN data_quality.day IS 'Day (UTC)';
 COMMENT ON COLUMN data_quality.finding IS 'What was found: provisional, inconsistent, failed, unattributed, total is not human + ai, restated or missing';

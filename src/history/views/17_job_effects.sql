@@ -64,7 +64,7 @@ FROM
   LEFT JOIN (FROM side WHERE is_after) AS after USING (job)
   LEFT JOIN broken USING (job);
 
-COMMENT ON VIEW job_effects IS 'Views of a page in the four weeks before an agent''s change was merged and the four after it, as far as they are over, with the change of the whole site beside them. One row per merged job. It does not say whether the change was the cause.';
+COMMENT ON VIEW job_effects IS 'Views of a page before and after a change was merged. They are those of the four weeks before an agent''s change was merged and the four after it, as far as they are over, with the change of the whole site beside them. One row per merged job. It does not say whether the change was the cause.';
 COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page';

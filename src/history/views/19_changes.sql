@@ -9,8 +9,8 @@ WITH
       is_own_file()
       AND CASE
         WHEN per NOT IN ('page', 'section', 'site') THEN error('changes: per must be page, section or site')
-        WHEN shift < 0 THEN error('changes: days_earlier must not be negative')
-        ELSE true
+        WHEN first <= last AND shift < 0 THEN error('changes: days_earlier must not be negative')
+        ELSE internal.in_order(first, last)
       END
   ),
 
@@ -47,6 +47,9 @@ WITH
     FROM site_days CROSS JOIN asked
     WHERE per = 'site' AND day <= last AND project = coalesce(project_id, project)
     GROUP BY ALL
+    -- Without this, DuckDB would read nothing between days in the wrong order, and say nothing.
+    UNION ALL BY NAME
+    SELECT NULL AS project WHERE NOT internal.in_order(first_day, last_day)
   ),
 
   views AS (
@@ -262,4 +265,4 @@ FROM
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. The range is compared with the days just before it, or with those days_earlier days earlier: 364 is a year ago, on the same weekdays, and 0 is no comparison. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks, because weekends differ. A page that goes on as before has human_low to human_high and ai_low to ai_high views about nine times in ten: those of the earlier days, adjusted by the change of the median page, plus or minus how much its views and those of the median page usually vary from week to week. These are NULL without earlier views, or if fewer than three of the twelve weeks before the range are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';
+COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, and the change. Both days are included: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. The range is compared with the days just before it, or with those days_earlier days earlier: 364 is a year ago, on the same weekdays, and 0 is no comparison. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks, because weekends differ. A page that goes on as before has human_low to human_high and ai_low to ai_high views about nine times in ten: those of the earlier days, adjusted by the change of the median page, plus or minus how much its views and those of the median page usually vary from week to week. These are NULL without earlier views, or if fewer than three of the twelve weeks before the range are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';

@@ -33,4 +33,4 @@ WHERE
   END
 ORDER BY project, day;
 
-COMMENT ON MACRO TABLE page_history IS 'Views of one page, at all of its addresses, on every loaded day, zero if it had none. Fails for a page that was never viewed, and suggests pages of the last 90 days with similar paths. One row per project and loaded day: FROM page_history(''/quickstart'')';
+COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day. All of its addresses count, and a day without a view is zero. Fails for a page that was never viewed, and suggests pages of the last 90 days with similar paths. One row per project and loaded day: FROM page_history(''/quickstart'')';
