@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
 import { dayColumn } from '../../src/columns.js';
+import { readingSql } from '../agents/reading.js';
 import { emptyHistory, fillSiteWithGaps, type TestHistory } from '../reports/history.js';
 
 const count = z.int();
@@ -160,6 +161,24 @@ describe('changes', () => {
     expect(first).toMatchObject({ human_low: null, human_is_unusual: null, is_new: false, days_before: 7 });
     const start = await rows("FROM changes('2026-08-03', '2026-08-09')");
     expect(new Set(start.map(({ is_new }) => is_new))).toEqual(new Set([null]));
+  });
+
+  it('calls a page new only if 28 of the 56 days before its first view are loaded', async () => {
+    const young = await emptyHistory();
+    const isNew = async () =>
+      (await young.reader.query("FROM changes('2026-11-09', '2026-11-15')", changeRow)).map(
+        (row) => row.is_new,
+      );
+    // Half of the 56 days, from the first of them on.
+    await young.run(
+      readingSql([{ path: '/old', human: 9, ai: 0 }], { first: '2026-09-14', last: '2026-10-11' }),
+    );
+    await young.run(`
+      INSERT INTO page_views VALUES ('prj_sandbox', '2026-11-09', '/new', '/new', 1, 0, 1);
+      INSERT INTO days BY NAME SELECT * REPLACE (DATE '2026-11-09' AS day) FROM days LIMIT 1`);
+    expect(await isNew()).toEqual([true]);
+    await young.run("DELETE FROM days WHERE day = '2026-09-14'");
+    expect(await isNew()).toEqual([null]);
   });
 
   it('compares nothing across a break in the notes', async () => {
