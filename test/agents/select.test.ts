@@ -6,6 +6,7 @@ import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = { minWeeklyViews: 100, exclude: [] };
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
+const NO_PULL_REQUEST = { pr_link: null, merged_on: null, closed_on: null, merged_into: null };
 const FREE = {
   busy: new Map<string, Reason>(),
   rejected: new Map<string, Reason>(),
@@ -157,15 +158,7 @@ describe('one open job per page, and a cooldown', () => {
   const now = new Date('2026-11-18T05:00:00Z');
   const job = (state: string, endedDaysAgo: number | null) =>
     ({
-      ...{
-        id: 1,
-        path: '/a',
-        state,
-        pr_link: null,
-        merged_on: null,
-        closed_on: null,
-        merged_into: null,
-      },
+      ...{ id: 1, path: '/a', state, ...NO_PULL_REQUEST },
       planned_at: new Date('2026-09-01T04:00:00Z'),
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
@@ -233,15 +226,7 @@ describe('how many', () => {
   const rules = { maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
   const jobs = (count: number, state: string, submitted_at: Date | null, pr_link: string | null = null) =>
     Array<Parameters<typeof roomFor>[0][number]>(count).fill({
-      ...{
-        state,
-        submitted_at,
-        planned_at: now,
-        pr_link,
-        merged_on: null,
-        closed_on: null,
-        merged_into: null,
-      },
+      ...{ state, submitted_at, planned_at: now, ...NO_PULL_REQUEST, pr_link },
     } as Parameters<typeof roomFor>[0][number]);
   const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([

@@ -254,22 +254,6 @@ describe('empty stretches', () => {
   });
 });
 
-test('the first hour stores days at any limit, and the search for the first day goes on in the next', async () => {
-  const opened = await openExport({ days: 40, hourly: 8 });
-  const hours: number[] = [];
-  for (let hour = 0; hour < 12; hour++) {
-    hours.push((await opened.run()).results.length);
-    opened.clock.advance(62 * 60_000);
-  }
-  expect(hours[0]).toBeGreaterThan(0);
-  const slowest = await openExport({ days: 40, hourly: 2 });
-  await slowest.run();
-  slowest.clock.advance(62 * 60_000);
-  expect((await slowest.run()).results).toHaveLength(1);
-  const days = daysIn({ first: addDays(opened.yesterday(), -39), last: opened.yesterday() });
-  expect(new Set(await opened.statesOf(...days)).has(undefined)).toBe(false);
-});
-
 test('a day that never adds up needs a person after three nights, and then costs one walk a week', async () => {
   const opened = await openExport({ days: 6, pages: 3 });
   const at = addDays(opened.yesterday(), -5);

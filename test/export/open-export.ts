@@ -5,7 +5,6 @@ import { pageViewsOf } from '../../src/history/days.js';
 import { resolveRange } from '../../src/export/range.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { paceOn } from '../api/open-pace.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { sleepingClock } from '../sleeping-clock.js';
@@ -23,12 +22,10 @@ export interface ExportOptions {
   readonly pages?: number;
   readonly concurrency?: number;
   readonly behaviors?: Behaviors;
-  /** A cap on the requests of an hour; none by default. */
-  readonly hourly?: number;
 }
 
 /** A platform whose views a test can change, with a history, and an empty history to export it into. */
-export async function openExport({ days, pages = 3, concurrency = 6, behaviors, hourly }: ExportOptions) {
+export async function openExport({ days, pages = 3, concurrency = 6, behaviors }: ExportOptions) {
   const clock = sleepingClock();
   const history = await newStore();
   const { state } = await stateBeside(history);
@@ -48,11 +45,9 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors, 
     hiddenOf: (day) => hidden.get(day) ?? 0,
     behaviors,
   });
-  const pace = hourly === undefined ? undefined : paceOn(state, clock, { cap: hourly, maxWaitMs: 0 });
   const client = openClient(platform.baseUrl, {
     now: clock.now,
     limits: { responseTimeoutMs: 20_000 },
-    pace,
   });
   const common = { history, state, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };

@@ -1,10 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { copyFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { inDuckDb } from '../duckdb.js';
 import { newStore } from '../open-history.js';
-import { tempDir } from '../temp-dir.js';
 import { page, store } from './stored-days.js';
 
 const MACROS = [
@@ -71,26 +67,5 @@ describe('a macro of an attached history', () => {
       ['/only-in-a', 'prj_1'],
       ['/only-in-a', 'prj_2'],
     ]);
-  });
-});
-
-it('answers for one version only, even if the next one is a copy of it', async () => {
-  const history = await newStore();
-  const kept = join(await tempDir(), 'kept.duckdb');
-  await store(history, 'prj_1', { '2026-11-01': Array.from({ length: 50 }, (_, at) => page(`/${at}`, 1)) });
-  await history.write();
-  await copyFile(history.path, kept);
-  await store(history, 'prj_1', { '2026-11-02': [page('/only-in-new', 1)] });
-  await history.write();
-
-  await inDuckDb(async (connection) => {
-    for (const [name, path] of Object.entries({ old: kept, new: history.path }))
-      await connection.run(`ATTACH '${path}' AS ${name} (READ_ONLY)`);
-    await connection.run('USE new');
-    const pages = "top_pages('2026-11-02', '2026-11-02')";
-    expect((await connection.runAndReadAll(`FROM new.${pages}`)).getRows()).toHaveLength(1);
-    await expect(connection.run(`FROM old.${pages}`)).rejects.toThrow(/reads the current database/);
-    // A view needs no USE.
-    expect((await connection.runAndReadAll('FROM old.page_views')).getRows()).toHaveLength(50);
   });
 });

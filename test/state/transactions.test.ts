@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
@@ -91,19 +90,6 @@ describe('other processes', () => {
     expect(valueOf(state, 'SELECT attempt FROM workspace')).toBe(1);
   });
 
-  it('claim each row once', async () => {
-    const { dataDir, state } = await newState();
-    await state.transaction(() => {
-      state.run('CREATE TABLE claims (id INTEGER PRIMARY KEY, by INTEGER) STRICT');
-      for (let row = 0; row < 120; row++) state.run('INSERT INTO claims (by) VALUES (NULL)');
-    });
-    const processes = await Promise.all([1, 2, 3].map(() => otherProcess(dataDir)));
-    const claims = (await Promise.all(processes.map(({ does }) => does('claim')))) as number[][];
-    expect(claims.flat().toSorted((one, other) => one - other)).toEqual(
-      Array.from({ length: 120 }, (_, index) => index + 1),
-    );
-  });
-
   it('that are killed during a transaction leave a journal, with which the next one rolls it back', async () => {
     const { dataDir, state } = await newState();
     await change(state, `INSERT INTO requests VALUES ('k', 'm', 1, 0)`);
@@ -149,18 +135,5 @@ describe('a full disk', () => {
     const next = await reopened(dataDir);
     next.expectSound();
     expect(valueOf(next, 'SELECT note FROM jobs')).toBe('changed');
-  });
-
-  it('does not let a state begin, and the next try makes it', async (context) => {
-    const mounted = await tempDir();
-    const disk = await smallDisk(context, mounted);
-    await writeFile(join(mounted, 'other'), 'x');
-    for (const bytes of [0, 8192, 40_960]) {
-      await disk.leaveRoom(bytes);
-      await expect(newState(join(mounted, 'data')), `${bytes}`).rejects.toThrow(/full: free some space/);
-    }
-    await disk.makeRoom();
-    const { state } = await newState(join(mounted, 'data'));
-    state.expectSound();
   });
 });
