@@ -24,7 +24,7 @@ const ASKED = /```sql\n([^]+?)```\n(?:\n(?:\|.*\n)+)?/g;
 const FIRST_DAY = day('2026-05-18');
 const SETTINGS = `
 history: { start: ${FIRST_DAY} }
-improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] }
+improve: { mode: apply, exclude: ['/changelog/**'] }
 `;
 /** When the service runs: for the backfill, for settled days and ended jobs, weeks later, and a night later. */
 const HOURS_BETWEEN = [0, 24, 48 * 24, 24];

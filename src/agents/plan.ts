@@ -8,7 +8,7 @@ import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
-import { readSql } from '../columns.js';
+import { dayColumn, readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { type Reason, reasonOfSkip } from './reasons.js';
@@ -23,6 +23,7 @@ import {
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
 const NEAR_PATHS = readSql(import.meta.url, 'statements/near-paths.sql');
+const OTHER_ADDRESSES = readSql(import.meta.url, 'statements/other-addresses.sql');
 
 /** The settings of the `improve` section that planning needs. */
 export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
@@ -55,11 +56,32 @@ export const readCandidates = (
   now: Date,
 ): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
 
-/** An error message with similar paths if the history has no such page; undefined if it has one. */
+const otherAddresses = z.object({
+  week: dayColumn,
+  views: z.int(),
+  /** The most viewed of them, and of those for AI. */
+  paths: z.array(z.string()),
+  for_ai: z.array(z.object({ path: z.string(), human: z.int(), ai: z.int() })),
+});
+export type OtherAddresses = z.infer<typeof otherAddresses>;
+
+/** The views of files and system addresses in the last full week; undefined without one. */
+export async function readOtherAddresses(
+  reader: Reader,
+  project: string,
+  now: Date,
+): Promise<OtherAddresses | undefined> {
+  const [others] = await reader.query(OTHER_ADDRESSES, otherAddresses, { project, now });
+  return others;
+}
+
+/** An error message if the history has no such page, with similar paths, or if it is no page; undefined if it has one. */
 export async function unknownPage(reader: Reader, project: string, path: string) {
-  const rows = await reader.query(NEAR_PATHS, z.object({ path: z.string() }), { project, path });
-  const near = rows.map((row) => row.path);
-  if (near[0] === path) return undefined;
+  const row = z.object({ path: z.string(), is_page: z.boolean() });
+  const [first, ...others] = await reader.query(NEAR_PATHS, row, { project, path });
+  if (first?.path === path)
+    return first.is_page ? undefined : 'it is a file or a system address, which gets no job';
+  const near = [first, ...others].flatMap((one) => one?.path ?? []);
   return `the history has no such page${near.length === 0 ? '' : `; did you mean ${inSequence(near, 'or')}?`}`;
 }
 

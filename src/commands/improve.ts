@@ -1,6 +1,6 @@
 import { jobStateWords } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement, readCandidates } from '../agents/plan.js';
+import { planImprovement, readCandidates, readOtherAddresses } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
@@ -44,7 +44,7 @@ export const improve = projectCommand('improve', {
     }),
     until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
     unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
-    verbose: flag('show the exact prompts'),
+    verbose: flag('show the exact prompts, and what is left out'),
     json: flag(`${JSON_LOG}; without --apply, the plan`),
   },
   examples: `
@@ -100,7 +100,11 @@ async function showPlan(options: ShowOptions, runtime: Runtime): Promise<ExitCod
           next: plan.next.map(shownPage),
           leftOut: plan.leftOut.map(shownPage),
         });
-      else output.words(improvePlanLines({ name, plan, rules, width: output.width, proposals }).join('\n'));
+      else {
+        const others = options.verbose === true ? await readOtherAddresses(history, project, at) : undefined;
+        const details = proposals && { proposals, others };
+        output.words(improvePlanLines({ name, plan, rules, width: output.width, details }).join('\n'));
+      }
     }
     if (options.json === true) output.json(shown);
     return 0;

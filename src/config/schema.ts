@@ -61,7 +61,7 @@ const improveSchema = z.strictObject({
   maxOpenPullRequests: z.int().min(1).max(1000).default(10),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
-  exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
+  exclude: z.array(z.string().min(1)).default([]),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
 });
 

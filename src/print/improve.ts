@@ -1,9 +1,10 @@
 import { differenceInDays } from 'date-fns';
-import { type ImprovePlan, limitWords } from '../agents/plan.js';
+import { type ImprovePlan, limitWords, type OtherAddresses } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
+import { inSequence, longDay } from '../format/days.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 import type { Job } from '../state/jobs.js';
@@ -36,12 +37,17 @@ interface PlanView {
   readonly plan: ImprovePlan;
   readonly rules: Settings['improve'];
   readonly width: number;
-  /** Shows the exact prompts and all skipped pages. */
-  readonly proposals: readonly Proposal[] | undefined;
+  /** With them, the exact prompts and all left-out pages are shown too. */
+  readonly details?: PlanDetails | undefined;
+}
+
+interface PlanDetails {
+  readonly proposals: readonly Proposal[];
+  readonly others: OtherAddresses | undefined;
 }
 
 /** A project's plan: a table no wider than the terminal. */
-export function improvePlanLines({ name, plan, rules, width, proposals }: PlanView): string[] {
+export function improvePlanLines({ name, plan, rules, width, details }: PlanView): string[] {
   const { flagged, next, waiting, toPlan, toSend } = plan;
   const count = flagged.length === 0 ? 'no page' : counted(flagged.length, 'page');
   const lines = [`${name}: ${count} would get a job now`];
@@ -55,8 +61,8 @@ export function improvePlanLines({ name, plan, rules, width, proposals }: PlanVi
   }
   lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...rankedTable(flagged, width));
-  for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
-  const isShort = proposals === undefined;
+  for (const proposal of details?.proposals ?? []) lines.push('', ...promptLines(proposal));
+  const isShort = details === undefined;
   if (next.length > 0) {
     lines.push('', `Next in line, when there is room (${limitWords(toPlan)}):`);
     lines.push(...rankedTable(next.slice(0, isShort ? NEXT_SHOWN : next.length), width));
@@ -64,6 +70,7 @@ export function improvePlanLines({ name, plan, rules, width, proposals }: PlanVi
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
   }
   lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
+  if (details?.others !== undefined) lines.push('', ...indented([otherWords(details.others)]));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
   const [first] = flagged;
@@ -73,6 +80,17 @@ export function improvePlanLines({ name, plan, rules, width, proposals }: PlanVi
       `Not for this page: readership improve --skip ${first.path}`,
     );
   return lines;
+}
+
+function otherWords({ week, views, paths, for_ai }: OtherAddresses): string {
+  const such = paths.length === 0 ? '' : `, such as ${inSequence(paths)}`;
+  const forAi = for_ai.map(
+    ({ path, human, ai }) => `${path} (${thousands(human)} human, ${thousands(ai)} AI)`,
+  );
+  return escapeUnsafe(
+    `No pages, so they get no job: files and system addresses${such}, with ${counted(views, 'view')} in the week of ${longDay(week)}.` +
+      (forAi.length === 0 ? '' : ` Files for AI: ${inSequence(forAi)}.`),
+  );
 }
 
 /** How long the pull requests have been waiting for review; after a week, which ones. */

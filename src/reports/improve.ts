@@ -163,6 +163,7 @@ const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(day
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
+  gone: 'hardly viewed anymore',
   rejected: 'rejected by people',
   skipped: 'manually',
 };

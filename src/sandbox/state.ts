@@ -29,11 +29,7 @@ export const sandboxSettings = (workingDirectory: string): Settings =>
     baseUrl: 'http://127.0.0.1',
     projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
     dataDir: resolve(workingDirectory, 'data/sandbox'),
-    improve: {
-      mode: 'apply',
-      minWeeklyViews: 60,
-      exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
-    },
+    improve: { mode: 'apply', minWeeklyViews: 60, exclude: ['/changelog/**'] },
     pullRequests: { url: 'https://code.example.com' },
     mail: { from: 'Readership <readership@example.com>' },
     reports: { weekly: { to: ['docs@example.com'] } },

@@ -10,7 +10,16 @@ import { tempDir } from '../temp-dir.js';
 
 const PLACE = { workspaceDir: undefined };
 const WHY: Reason = {
-  ...{ code: 'flagged', rank: 1, pages: 9, weekly_human: 40, weekly_ai: 2, trend: null, weeks: 8 },
+  ...{
+    code: 'flagged',
+    rank: 1,
+    pages: 9,
+    weekly_human: 40,
+    weekly_ai: 2,
+    trend: null,
+    weeks: 8,
+    lately: null,
+  },
 };
 
 describe('paths that may become part of a prompt', () => {

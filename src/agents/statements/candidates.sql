@@ -1,6 +1,8 @@
 -- Grain: one row per page with enough views in its typical week, the most viewed first. That week is the median, by the
 -- views of people and AI together, of the last eight full weeks, or the average of the two in the middle. Weeks
--- without views count as 0. The first page is always among the rows, with the number of all pages.
+-- without views count as 0. The first page is always among the rows, with the number of all pages. The `lately_` columns
+-- are the views of the last seven complete days, or of the last two if only these say that the page is gone, and what is
+-- usual for it on these weekdays.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -29,10 +31,11 @@ WITH
       path,
       sum(days)::BIGINT AS days_viewed,
       sum(human_days)::BIGINT AS days_viewed_by_people,
-      list_reverse_sort(list({views: human + ai, human: human, ai: ai})) AS by_views,
-      coalesce(sum(human + ai) FILTER (week = (SELECT max(week) FROM weeks)), 0) AS latest_views
+      list_reverse_sort(list({views: human + ai, human: human, ai: ai})) AS by_views
     FROM page_week
     GROUP BY path
+    -- Of the group: of each of its rows it would take longer.
+    HAVING is_page(any_value(path))
   ),
   typical AS (
     SELECT
@@ -43,14 +46,72 @@ WITH
   ),
   ranked AS (
     SELECT
-      * EXCLUDE (known, latest_views),
+      * EXCLUDE (known),
       row_number() OVER (ORDER BY weekly_human + weekly_ai DESC, path) AS rank,
       count(*) OVER () AS all_pages,
-      weekly_human + weekly_ai >= $minWeeklyViews AND weekly_human + weekly_ai > 0 AS has_enough,
-      -- As a page that has moved: it has lost more than three quarters of its usual views.
-      4 * latest_views < weekly_human + weekly_ai AS is_gone
+      weekly_human + weekly_ai >= $minWeeklyViews AND weekly_human + weekly_ai > 0 AS has_enough
     FROM typical
     QUALIFY has_enough OR rank = 1
+  ),
+  -- The last two and the last seven days whose views have come, with the same weekdays of the seven weeks before.
+  span AS (
+    SELECT until, length, weeks_ago, until - 7 * weeks_ago::INTEGER - days_back::INTEGER AS day
+    FROM
+      (
+        SELECT least(views_until, views_until + days_awaited + 1 - coalesce(delay_days, 1), $now::DATE - 1) AS until
+        FROM data_delays
+        WHERE project = $project
+      )
+      CROSS JOIN (VALUES (2), (7)) AS spans (length)
+      CROSS JOIN range(8) AS weeks (weeks_ago)
+      CROSS JOIN range(7) AS days (days_back)
+    WHERE days_back < length
+  ),
+  site_span AS (
+    SELECT until, length, weeks_ago, sum(human + ai) AS site_views
+    FROM span JOIN site_days USING (day)
+    WHERE project = $project AND NOT is_outage
+    GROUP BY ALL
+    HAVING count(*) = length
+  ),
+  page_span AS (
+    SELECT path, length, weeks_ago, sum(views) AS views
+    FROM
+      (
+        SELECT page AS path, day, sum(human + ai) AS views
+        FROM page_views SEMI JOIN ranked ON ranked.path = page_views.page SEMI JOIN span USING (day)
+        WHERE project = $project
+        GROUP BY ALL
+      )
+      JOIN span USING (day)
+    GROUP BY ALL
+  ),
+  -- Usual is the median, but no more than the rest of the site has kept of its own, as on holidays.
+  recent AS (
+    SELECT
+      path,
+      length,
+      any_value(until) AS until,
+      any_value(views) FILTER (weeks_ago = 0) AS latest_views,
+      median(views) FILTER (weeks_ago > 0)
+      * least(1, coalesce(any_value(others) FILTER (weeks_ago = 0) / nullif(median(others) FILTER (weeks_ago > 0), 0), 1)) AS usual,
+      -- As a page that has moved: it has lost more than three quarters. Two days tell only where many views are usual.
+      4 * latest_views < usual AND (length = 7 OR usual >= 20) AS is_gone
+    FROM
+      (
+        SELECT path, site_span.*, coalesce(page_span.views, 0) AS views, site_views - coalesce(page_span.views, 0) AS others
+        FROM ranked CROSS JOIN site_span LEFT JOIN page_span USING (path, length, weeks_ago)
+      )
+    GROUP BY path, length
+    HAVING bool_or(weeks_ago = 0) AND bool_or(weeks_ago > 0)
+  ),
+  lately AS (
+    SELECT
+      path,
+      bool_or(is_gone) AS is_gone,
+      first({length: length, until: until, views: latest_views, usual: usual} ORDER BY is_gone DESC, length DESC) AS span
+    FROM recent
+    GROUP BY path
   ),
   across_break AS (
     SELECT DISTINCT ranked.path, true AS is_broken
@@ -63,6 +124,11 @@ WITH
   )
 SELECT
   ranked.*,
+  coalesce(is_gone, false) AS is_gone,
+  lately.span.length AS lately_days,
+  lately.span.until AS lately_until,
+  lately.span.views::BIGINT AS lately_views,
+  round(lately.span.usual)::BIGINT AS lately_usual,
   if(
     bool_or(is_broken),
     NULL,
@@ -76,5 +142,6 @@ FROM
   CROSS JOIN weeks
   LEFT JOIN page_week USING (path, week)
   LEFT JOIN across_break USING (path)
+  LEFT JOIN lately USING (path)
 GROUP BY ALL
 ORDER BY rank
