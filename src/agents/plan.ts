@@ -2,7 +2,7 @@ import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addWeeks, startOfISOWeek } from 'date-fns';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
-import { addDays, dayOf } from '../day.js';
+import { addDays, type Day, dayOf } from '../day.js';
 import { inSequence } from '../format/days.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
@@ -41,7 +41,9 @@ export interface ImprovePlan extends Selection {
   readonly toSend: Room;
   /** How many may be planned now. */
   readonly toPlan: Room;
-  /** Jobs sent since Monday (UTC) or waiting; they count toward `maxJobsPerWeek`. */
+  /** The Monday (UTC) since which jobs count toward `maxJobsPerWeek`. */
+  readonly week: Day;
+  /** Jobs sent since then or waiting. */
   readonly plannedThisWeek: number;
   /** Jobs whose pull requests wait for review, oldest first. */
   readonly inReview: readonly Job[];
@@ -100,7 +102,7 @@ export function planImprovement(
 ): ImprovePlan {
   const jobs = readJobs(state, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
-  const { plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
+  const { week, plannedThisWeek, toPlan, toSend } = roomFor(jobs, rules, now);
   const skips = skippedNow(state, project, now);
   const skipped = skips.map(({ path, why }) => [path, why] as const);
   const selection = selectPages(candidates, rules, {
@@ -112,7 +114,7 @@ export function planImprovement(
   });
   const inReview = jobs.filter(isInReview);
   const weeks = candidates[0]?.weeks.length ?? 0;
-  return { ...selection, waiting, toSend, toPlan, skips, weeks, plannedThisWeek, inReview, now };
+  return { ...selection, waiting, toSend, toPlan, skips, weeks, week, plannedThisWeek, inReview, now };
 }
 
 /** The pages that are skipped now, each with that as the reason. */
@@ -145,11 +147,18 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
   const isThisWeek = (at: Date) => at >= monday && at < addWeeks(monday, 1);
   const waiting = jobs.filter(({ state }) => state === 'planned').length;
   const sent = jobs.filter(({ state }) => state !== 'planned' && state !== 'refused');
-  const week = sent.filter(({ submitted_at, planned_at }) => isThisWeek(submitted_at ?? planned_at)).length;
+  const sentInWeek = sent.filter(({ submitted_at, planned_at }) =>
+    isThisWeek(submitted_at ?? planned_at),
+  ).length;
   const open = sent.filter((job) => OPEN_STATES.has(job.state) || isInReview(job)).length;
   const roomBeside = (others: number) =>
-    roomLeft(rules, { maxJobsPerWeek: week + others, maxOpenPullRequests: open + others });
-  return { plannedThisWeek: week + waiting, toPlan: roomBeside(waiting), toSend: roomBeside(0) };
+    roomLeft(rules, { maxJobsPerWeek: sentInWeek + others, maxOpenPullRequests: open + others });
+  return {
+    week: dayOf(monday),
+    plannedThisWeek: sentInWeek + waiting,
+    toPlan: roomBeside(waiting),
+    toSend: roomBeside(0),
+  };
 }
 
 /** How many new jobs are allowed with those that count toward each limit. */

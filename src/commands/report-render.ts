@@ -42,10 +42,11 @@ export async function renderReport(
     );
   const report = await findReport(name, workspaceDir);
   for (const message of report.notices) runtime.output.note(message);
-  const period = choosePeriod(report.period, options.period, runtime.now(), settings.reports);
+  const now = runtime.now();
+  const period = choosePeriod(report.period, options.period, now, settings.reports);
   const { results: files, empty } = await withHistory(workspace, ({ history }) =>
     eachLoaded(projects, async (project) => {
-      const prepared = await prepareReport(workspace, history, project, { report, period });
+      const prepared = await prepareReport(workspace, history, project, { report, period, now });
       return writeReport(
         prepared,
         { reportsDir: workspace.reportsDir, project: project.id },

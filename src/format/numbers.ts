@@ -103,7 +103,7 @@ export function writeChange(change: Change): string {
 }
 
 /** What follows a change: `+4%` is from the week before, `12 times` is that of the week before, and `from 0` the week before. */
-export function fromLastWeek(change: Change): string {
+export function fromWeekBefore(change: Change): string {
   if (change.kind === 'from zero') return 'the week before';
   return change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES
     ? 'that of the week before'

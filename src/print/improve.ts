@@ -4,6 +4,7 @@ import type { Proposal } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
+import { dayOf } from '../day.js';
 import { inSequence, longDay } from '../format/days.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
@@ -93,17 +94,20 @@ function otherWords({ week, views, paths, for_ai }: OtherAddresses): string {
   );
 }
 
-/** How long the pull requests have been waiting for review; after a week, which ones. */
+const openedAt = ({ ended_at, planned_at }: Job): Date => ended_at ?? planned_at;
+const sinceOf = (job: Job): string => longDay(dayOf(openedAt(job)));
+
+/** Since when pull requests have been waiting for review; after a week, which ones. */
 function reviewLines({ inReview, now }: ImprovePlan): string[] {
   const [oldest] = inReview;
   if (oldest === undefined) return [];
-  const days = (job: Job) => differenceInDays(now, job.ended_at ?? job.planned_at);
-  const late = inReview.filter((job) => days(job) >= LATE_REVIEW_DAYS).slice(0, LATE_SHOWN);
-  const age = days(oldest) === 0 ? 'less than a day' : `the oldest for ${counted(days(oldest), 'day')}`;
+  const isLate = (job: Job) => differenceInDays(now, openedAt(job)) >= LATE_REVIEW_DAYS;
+  const late = inReview.filter(isLate).slice(0, LATE_SHOWN);
+  const since = `${inReview.length === 1 ? '' : ', the oldest'} since ${sinceOf(oldest)}`;
   return [
-    `  ${counted(inReview.length, 'pull request')} waiting for review, ${age}`,
+    `  ${counted(inReview.length, 'pull request')} waiting for review${since}`,
     ...late.map((job) =>
-      escapeUnsafe(`    ${job.path}  job ${job.id}, ${counted(days(job), 'day')}, ${job.pr_link ?? ''}`),
+      escapeUnsafe(`    ${job.path}  job ${job.id}, since ${sinceOf(job)}, ${job.pr_link ?? ''}`),
     ),
   ];
 }
@@ -113,10 +117,12 @@ export const createdWords = (plan: ImprovePlan, created: number): string =>
   created === 0 ? `no new job${whyNoJob(plan)}` : `${counted(created, 'job')} created`;
 
 /** The text after “no new job”, if a limit is the reason. */
-function whyNoJob({ plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
+function whyNoJob({ week, plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
   if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
     return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs settle ${inReview[0]?.id} --merged, or --closed`;
-  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'job')} already planned this week` : '';
+  return plannedThisWeek > 0
+    ? `: ${counted(plannedThisWeek, 'job')} already planned for the week of ${longDay(week)}`
+    : '';
 }
 
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { reasonOf, reasonWords } from '../agents/reasons.js';
-import { type Day, dayOf, daysBetween } from '../day.js';
+import { dayOf } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../columns.js';
@@ -45,7 +45,6 @@ const improveRows = z.object({
   effects: z.array(jobEffectRow),
   choices: z.array(choiceRow),
   skipped: z.array(z.object({ code: z.string(), facts: z.string(), pages: z.int() })).default([]),
-  as_of: z.object({ day: dayColumn }),
 });
 
 type ImproveRows = z.infer<typeof improveRows>;
@@ -53,12 +52,10 @@ type ImproveRows = z.infer<typeof improveRows>;
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object) {
   const rows = improveRows.parse(answers);
-  const today = rows.as_of.day;
-  const jobs = rows.jobs.map((row) => jobModel(row, today));
+  const jobs = rows.jobs.map(jobModel);
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
-  const chosenBy = (code: string) =>
-    rows.choices.filter((choice) => choice.code === code).map((choice) => chosenPage(choice, today));
+  const chosenBy = (code: string) => rows.choices.filter((choice) => choice.code === code).map(chosenPage);
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = chosenBy('flagged');
   /** A page may have several jobs: the platform rejected the first. */
@@ -77,7 +74,7 @@ export function improveModel(answers: object) {
     pages: [
       ...otherPages(jobs, groups),
       ...proposed.map((page) => ({ ...page, state: 'No job yet' })),
-      ...chosenBy('next').map((page) => ({ ...page, age: null, state: 'Next in line' })),
+      ...chosenBy('next').map((page) => ({ ...page, flaggedOn: null, state: 'Next in line' })),
     ],
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
@@ -89,8 +86,7 @@ export function improveModel(answers: object) {
   };
 }
 
-function jobModel(row: ImproveRows['jobs'][number], today: Day) {
-  const daysSince = (since: Date): number => daysBetween(dayOf(since), today);
+function jobModel(row: ImproveRows['jobs'][number]) {
   return {
     ...reportedJob(row),
     ...whyOf(row.reason, row.weekly),
@@ -98,15 +94,14 @@ function jobModel(row: ImproveRows['jobs'][number], today: Day) {
     endedAt: row.ended_at,
     isNew: row.newly_flagged,
     isMerged: row.merged_on !== null,
-    flaggedAge: ageWords(daysSince(row.planned_at)),
-    endedAge: row.ended_at && ageWords(daysSince(row.ended_at)),
-    /** How long a pull request has been open. */
-    openFor: row.ended_at && lengthOf(daysSince(row.ended_at)),
+    flaggedOn: dayOf(row.planned_at),
+    /** Of a job with a pull request, since when it has been open. */
+    endedOn: row.ended_at && dayOf(row.ended_at),
     nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   };
 }
 
-function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>, today: Day) {
+function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) {
   const why = reasonOf(row);
   const words = reasonWords(why);
   const note = 'rank' in why ? `#${why.rank} of ${counted(why.pages, 'page')}` : words;
@@ -116,7 +111,7 @@ function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>, toda
     weekly: row.weekly,
     note: `${capitalised(note)}.`,
     isNew: row.newly_flagged,
-    age: ageWords(daysBetween(dayOf(chosen_at), today)),
+    flaggedOn: dayOf(chosen_at),
   };
 }
 
@@ -127,11 +122,11 @@ function otherPages(
 ) {
   const shown = new Set([...ready, ...check, ...unknown, ...failed].map(({ path }) => path));
   const others = new Map(jobs.filter(({ path }) => !shown.has(path)).map((job) => [job.path, job]));
-  return [...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
+  return [...others.values()].map(({ path, note, weekly, flaggedOn, isMerged, group }) => ({
     path,
     note: weekly.note ?? note,
     weekly,
-    age,
+    flaggedOn,
     state: isMerged ? 'Merged' : STATES[group],
   }));
 }
@@ -155,9 +150,6 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: number) => stri
   failed: (job) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${job} "…"`,
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };
-
-const lengthOf = (days: number): string => (days <= 0 ? 'less than a day' : counted(days, 'day'));
-const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
 
 /** Reasons why popular pages were skipped, without numbers about a single page. */
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {

@@ -1,6 +1,7 @@
 import { type Palette, readPalette, withImages } from '../charts/images.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
+import { dayOf } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { chatMessageIn, plainText } from '../format/chat.js';
@@ -34,6 +35,8 @@ interface ReportRequest {
   readonly period: Period;
   /** Only the pages whose paths fit, such as `/sdks/**`. */
   readonly where?: string | undefined;
+  /** When it is written: the states of jobs are as of then. */
+  readonly now: Date;
   /** To show besides the cautions about its numbers. */
   readonly cautions?: readonly string[];
 }
@@ -46,7 +49,7 @@ export async function prepareReport(
   place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
-  { report, period, where, cautions = [] }: ReportRequest,
+  { report, period, where, now, cautions = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
   const { reports, serve } = place.settings;
@@ -59,6 +62,7 @@ export async function prepareReport(
   const model = {
     project: part,
     period,
+    writtenOn: dayOf(now),
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
     ...modelOf(report, answers, { period, calendar: reports, coverage }),

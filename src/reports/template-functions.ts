@@ -76,7 +76,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   capitalised: of(text, capitalised),
   upperCase: of(text, (words) => words.toUpperCase()),
   change: of(numbers.countChange, numbers.writeChange),
-  fromLastWeek: of(numbers.countChange, numbers.fromLastWeek),
+  fromWeekBefore: of(numbers.countChange, numbers.fromWeekBefore),
 
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),

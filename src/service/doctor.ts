@@ -166,12 +166,13 @@ async function tryReports(workspace: Workspace, runtime: Runtime): Promise<Verdi
       // Another project would fail in the same way.
       const one = { ...workspace, projects: workspace.projects.slice(0, 1) };
       for (const report of reports) {
-        const period = choosePeriod(report.period, undefined, runtime.now(), settings.reports);
+        const now = runtime.now();
+        const period = choosePeriod(report.period, undefined, now, settings.reports);
         try {
           for (const project of one.projects)
-            await (await prepareReport(one, history, project, { report, period })).page();
+            await (await prepareReport(one, history, project, { report, period, now })).page();
           for (const mailing of mailingsOf(one, report))
-            await (await reportNotice({ place: one, state, reader: history }, mailing, period)).email();
+            await (await reportNotice({ place: one, state, reader: history, now }, mailing, period)).email();
         } catch (error) {
           if (!(error instanceof NothingLoadedError)) throw error;
         }

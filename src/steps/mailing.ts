@@ -4,7 +4,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { AUDIENCES, viewsBy } from '../format/audience.js';
-import { inSequence, longDay } from '../format/days.js';
+import { inSequence, longDay, shortDayRange } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
@@ -62,7 +62,11 @@ export async function sendMailing(
       `${report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
-  const notice = await reportNotice({ place: workspace, state, reader: store }, mailing, period);
+  const notice = await reportNotice(
+    { place: workspace, state, reader: store, now: session.now() },
+    mailing,
+    period,
+  );
   const key = { report: report.name, project, period: period.name };
   return deliver(parts, await composeAll(parts, notice, key, recipients), admission);
 }
@@ -72,6 +76,7 @@ interface NoticeSources {
   readonly place: ReportPlace;
   readonly state: State;
   readonly reader: Reader;
+  readonly now: Date;
 }
 
 /**
@@ -79,7 +84,7 @@ interface NoticeSources {
  * any project.
  */
 export async function reportNotice(
-  { place, state, reader }: NoticeSources,
+  { place, state, reader, now }: NoticeSources,
   mailing: Mailing,
   period: Period,
 ): Promise<Notice> {
@@ -88,8 +93,8 @@ export async function reportNotice(
   const before = periodOf(period.kind, addDays(period.first, -1), place.settings.reports);
   const sent = report.model === 'weekly' ? sentAbout(state, mailing, before) : undefined;
   const cautions =
-    sent === undefined ? [] : lateData(audience, sent, await readViews(reader, mailing, before));
-  const request = { report, period, where: audience.where, cautions };
+    sent === undefined ? [] : lateData(audience, sent, before, await readViews(reader, mailing, before));
+  const request = { report, period, where: audience.where, now, cautions };
   const { results: editions } = await eachLoaded(projects, (project) =>
     prepareReport(place, reader, project, request),
   );
@@ -141,8 +146,8 @@ const sentAbout = (state: State, { report, project, audience }: Mailing, period:
 /** A smaller change since the last email is not mentioned. */
 const LEAST_CHANGE = 0.01;
 
-/** A sentence about the totals in last week’s email that later loads have changed; none if they have not. */
-function lateData(audience: MailAudience, sent: Delivery, now: Figures): string[] {
+/** A sentence about the totals in the email of the period before that later loads have changed; none if they have not. */
+function lateData(audience: MailAudience, sent: Delivery, period: Period, now: Figures): string[] {
   // Whole weeks more or fewer mean that the digest had other projects.
   const daysMore = now.days - (sent.days_covered ?? 0);
   if (daysMore !== 0 && daysMore % 7 === 0) return [];
@@ -153,5 +158,5 @@ function lateData(audience: MailAudience, sent: Delivery, now: Figures): string[
   const before = inSequence(changed.map(({ of, said }) => viewsBy(of, said)));
   const after = inSequence(changed.map(({ now }) => thousands(now)));
   const said = audience.digest ? 'added up to' : 'said';
-  return [`Last week’s email ${said} ${before}; with late data, it is now ${after}.`];
+  return [`The email about ${shortDayRange(period)} ${said} ${before}; with late data, it is now ${after}.`];
 }

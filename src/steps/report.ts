@@ -76,7 +76,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     const render = async (project: ProjectSettings, period: Period) => {
       const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
       if (isThere && !hasNews.has(project.id)) return;
-      const prepared = await prepareReport(workspace, store, project, { report, period });
+      const prepared = await prepareReport(workspace, store, project, { report, period, now: now() });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
     };

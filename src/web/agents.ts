@@ -5,7 +5,7 @@ import { openMessage } from '../agents/messages.js';
 import { isInReview, skippedNow } from '../agents/plan.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
-import { dayOf, daysBetween } from '../day.js';
+import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
 import { mergedElsewhere } from '../reports/jobs.js';
@@ -46,7 +46,8 @@ export async function agents(request: SiteRequest): Promise<object> {
       ...job,
       look: howToLook(job),
       unclear: unclearWords(job),
-      age: Math.max(0, daysBetween(job.merged_on ?? dayOf(job.ended_at ?? job.planned_at), dayOf(now))),
+      /** When it came to its state, or was planned. */
+      since: job.merged_on ?? dayOf(job.ended_at ?? job.planned_at),
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
       isMessage: message !== undefined,

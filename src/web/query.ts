@@ -142,7 +142,7 @@ export async function rangeOf(reader: HistoryReader, project: string, query: Pag
   };
 }
 
-/** The last week that is over before a day. */
+/** The latest week that is over before a day. */
 const weekBefore = (day: Day, calendar: Calendar) =>
   periodOf('week', addDays(periodOf('week', day, calendar).first, -1), calendar);
 

@@ -97,7 +97,8 @@ async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader,
   if (project === undefined || report === undefined) return undefined;
   const extent = await extentOf(reader, project.id);
   const hrefIfLoaded = (other: Period) => (overlaps(other, extent) ? hrefOf(project, name, other) : null);
-  const ended = lastEnded(found.kind, runtime.now(), calendar);
+  const now = runtime.now();
+  const ended = lastEnded(found.kind, now, calendar);
   const next = periodOf(found.kind, addDays(found.last, 1), calendar);
   return {
     links: {
@@ -109,7 +110,7 @@ async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader,
     },
     render: async () => {
       try {
-        const prepared = await prepareReport(workspace, reader, project, { report, period: found });
+        const prepared = await prepareReport(workspace, reader, project, { report, period: found, now });
         return await prepared.page();
       } catch (error) {
         if (!(error instanceof NothingLoadedError)) throw error;

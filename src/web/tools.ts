@@ -88,7 +88,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     async ({ workspace, reader, project, now }, { week }) => {
       const report = await findReport('weekly', workspace.workspaceDir);
       const period = choosePeriod('week', week, now, workspace.settings.reports);
-      return { report: (await prepareReport(workspace, reader, project, { report, period })).text() };
+      return { report: (await prepareReport(workspace, reader, project, { report, period, now })).text() };
     },
   ),
 

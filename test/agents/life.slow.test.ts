@@ -137,7 +137,7 @@ describe('the whole life of jobs, on the command line', () => {
 
   it('never planned a second job for a page', async () => {
     const again = await run('improve', '--apply');
-    expect(again.stdout).toMatch(/no new job: \d jobs? already planned this week/);
+    expect(again.stdout).toMatch(/no new job: \d jobs? already planned for the week of /);
     expect(sandbox.inspect().jobs).toHaveLength(5);
   });
 });

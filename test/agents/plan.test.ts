@@ -212,10 +212,10 @@ it('what waits only for room is next in line, and not left out', async () => {
 });
 
 it.each([
-  ['2026-11-17T22:00:00Z', 'less than a day', 0],
-  ['2026-11-16T22:00:00Z', 'the oldest for 1 day', 0],
-  ['2026-11-10T00:00:00Z', 'the oldest for 8 days', 1],
-])('a pull request of %s waits for review, %s', async (endedAt, age, named) => {
+  ['2026-11-17T22:00:00Z', 'since Nov 17, 2026', 0],
+  ['2026-11-16T22:00:00Z', 'since Nov 16, 2026', 0],
+  ['2026-11-10T00:00:00Z', 'since Nov 10, 2026', 1],
+])('a pull request of %s waits for review %s', async (endedAt, since, named) => {
   const state = emptyState();
   await planned(state, '/late', new Date(endedAt));
   const completed =
@@ -230,7 +230,7 @@ it.each([
   );
   const lines = linesOf(plan);
   expect(plan.weeks).toBe(0);
-  expect(lines).toContain(`  1 pull request waiting for review, ${age}`);
+  expect(lines).toContain(`  1 pull request waiting for review ${since}`);
   const held = 'waits for room: improve.maxOpenPullRequests is 1';
   expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
   expect(lines.join('\n')).not.toContain('To create the jobs');

@@ -84,7 +84,7 @@ describe('readership run --sandbox', () => {
 
     const second = endedWith(0, await callCli(['run', '--sandbox'], { cwd }));
     expect(second.stdout).not.toContain('Loaded');
-    expect(second.stdout).toContain('Acme Docs: no new job: 5 jobs already planned this week\n');
+    expect(second.stdout).toContain('Acme Docs: no new job: 5 jobs already planned for the week of ');
     expect(second.stderr).not.toContain('simulated');
     const twice = await stored();
     expect(twice.jobs).toEqual(once.jobs);

@@ -5,7 +5,7 @@ import {
   changeOf,
   compact,
   counted,
-  fromLastWeek,
+  fromWeekBefore,
   inWords,
   percent,
   ratioWords,
@@ -67,9 +67,9 @@ describe('numbers', () => {
     expect(writeChange(changeOf(0, 100))).toBe('−100%');
     expect(writeChange(changeOf(5, 0))).toBe('from 0');
     expect(writeChange(changeOf(0, 0))).toBe('0%');
-    expect(fromLastWeek(changeOf(119, 100))).toBe('from the week before');
-    expect(fromLastWeek(changeOf(1200, 100))).toBe('that of the week before');
-    expect(fromLastWeek(changeOf(5, 0))).toBe('the week before');
+    expect(fromWeekBefore(changeOf(119, 100))).toBe('from the week before');
+    expect(fromWeekBefore(changeOf(1200, 100))).toBe('that of the week before');
+    expect(fromWeekBefore(changeOf(5, 0))).toBe('the week before');
     expect(writeChange({ kind: 'new' })).toBe('new');
     expect(writeChange({ kind: 'unknown' })).toBe('–');
   });

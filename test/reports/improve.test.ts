@@ -50,6 +50,19 @@ test('views before and after each merge are listed, with the change of the site,
   }
 });
 
+test('what a report says is as true on another day: the reported week and the states have dates', async () => {
+  const relative = /\b(today|yesterday|\w+ (days?|weeks?) ago|less than a day|(this|last|previous) week)\b/i;
+  for (const name of ['weekly', 'improve']) {
+    const on = (now: string) =>
+      prepare({ reader: history.reader, name, period: '2026-W46', now: new Date(`${now}T09:00Z`) });
+    const [report, later] = [await on('2026-11-19'), await on('2027-01-20')];
+    for (const form of [report.text(), await report.page(), (await report.email()).html])
+      expect(form.replaceAll(/<style>[^]*?<\/style>/g, '')).not.toMatch(relative);
+    expect(later.text()).toBe(report.text().replaceAll('Nov 19, 2026', 'Jan 20, 2027'));
+  }
+  expect(await textOf()).toContain('Week 46 · Mon, Nov 9 – Sun, Nov 15, 2026 · as of Nov 18, 2026\n');
+});
+
 test('the commands in it name the configuration, as they must be typed', async () => {
   const invocation = { config: 'staging.yaml' };
   const report = await prepare({ reader: history.reader, name: 'improve', invocation });
@@ -100,10 +113,10 @@ test('a pull request to review has its number and age, a failed job its reason a
   const text = await textOf();
   expect(text).toContain(`/quickstart
   Review #1: https://github.com/acme/docs/pull/1
-  Job 1, flagged 6 days ago, open for 2 days
+  Job 1, flagged on Nov 12, 2026, open since Nov 16, 2026
 `);
   expect(text).toContain(`/guides/webhooks
-  Job 3, flagged 6 days ago, ended 6 days ago
+  Job 3, flagged on Nov 12, 2026, ended on Nov 12, 2026
   The repository is read-only
   Once the cause is fixed, ask the agent to continue: readership jobs message 3 "…"
 `);
@@ -170,12 +183,12 @@ test('each page is listed once, with the numbers for which it was chosen', async
   expect(text).toContain('  1,205 human and 870 AI views in a typical week (−12%)\n');
   expect(text).toContain(`
 /sdks/rust
-  No job yet, flagged 1 day ago
+  No job yet, flagged on Nov 17, 2026
   1,204 human and 870 AI views in a typical week (+25%)
   #3 of 412 pages.
 `);
   const report = await improve();
-  expect(report.chat()).toContain('\n/sdks/rust\n  No job yet, flagged 1 day ago\n');
+  expect(report.chat()).toContain('\n/sdks/rust\n  No job yet, flagged on Nov 17, 2026\n');
   expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
   const rows = [
@@ -188,15 +201,15 @@ test('each page is listed once, with the numbers for which it was chosen', async
       .replace(/[|\n]+/g, '|'),
   );
   expect(rows).toEqual([
-    '|/changelog|–|–|–|Review #2 →|Job 2, flagged 6 days ago, open for 8 days|Much read.|',
-    '|/quickstart|1,205|870|−12%|Review #1 →|Job 1, flagged 6 days ago, open for 2 days|',
-    '|/sdks/go|1,205|870|−12%|Running|6 days ago|',
-    '|/sdks/rust|1,204|870|+25%|No job yet|1 day ago|#3 of 412 pages.|',
+    '|/changelog|–|–|–|Review #2 →|Job 2, flagged on Nov 12, 2026, open since Nov 10, 2026|Much read.|',
+    '|/quickstart|1,205|870|−12%|Review #1 →|Job 1, flagged on Nov 12, 2026, open since Nov 16, 2026|',
+    '|/sdks/go|1,205|870|−12%|Running|Nov 12, 2026|',
+    '|/sdks/rust|1,204|870|+25%|No job yet|Nov 17, 2026|#3 of 412 pages.|',
     '|/sdks/c|1,204|870|+25%|Next in line|#5 of 412 pages.|',
     '|/sdks/lua|1,204|870|+25%|Next in line|#7 of 412 pages.|',
   ]);
   await history.run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
-  expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged 17 days ago/);
+  expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged on Nov 1, 2026/);
 });
 
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {

@@ -17,7 +17,7 @@ async function mailOf(name: string) {
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
-  weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New this week', 'Agent work'],
+  weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New pages', 'Agent work'],
   improve: [
     'Waiting for',
     'Outcome unknown',

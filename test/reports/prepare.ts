@@ -39,5 +39,6 @@ export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   return prepareReport({ settings, workspaceDir, invocation }, reader, project, {
     report,
     period: choosePeriod(report.period, period, now, calendar),
+    now,
   });
 }

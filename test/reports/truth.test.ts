@@ -248,7 +248,6 @@ describe('the weekly report says what the server counted, in every format', () =
         ? 'No views were recorded'
         : `${thousands(truth.human.views)} human`,
     );
-    if (truth.pages.new !== null)
-      expect(mail.html).toContain(`Human: ${thousands(truth.human.views)} this week`);
+    if (truth.pages.new !== null) expect(mail.html).toContain(`: human ${thousands(truth.human.views)}, AI `);
   });
 });

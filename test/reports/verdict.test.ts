@@ -122,13 +122,13 @@ const ofBoth = { human: 300, human_expected: 900, changed: ['human', 'ai'] } sat
 
 describe('the headline', () => {
   test('gives the totals if there is nothing to compare with', () => {
-    expect(headline([18190, 21040])).toBe('18,190 human views and 21,040 AI views this week.');
+    expect(headline([18190, 21040])).toBe('18,190 human views and 21,040 AI views.');
     expect(headline([1, 1, 1])).toBe('1 human view and 1 AI view on one of seven days.');
     expect(headline([0, 0, 2])).toBe('0 human views and 0 AI views on two of seven days.');
   });
   test('stands alone if no views were recorded', () => {
     other = { moved: [], pullRequests: 2 };
-    const text = 'No views were recorded this week.';
+    const text = 'No views were recorded.';
     const found = news([0, 0], [100, 80]);
     expect(textOf(found.headline)).toBe(text);
     expect(found).toMatchObject({
@@ -165,23 +165,23 @@ describe('the headline', () => {
     usual = {};
     expect(headline([200, 300], [200, 0])).toBe('AI views rose from none to 300.');
     expect(detail([200, 300], [200, 0])).toBe(
-      '200 human views (0% from the week before) and 300 AI views (from 0 the week before) this week.',
+      '200 human views (0% from the week before) and 300 AI views (from 0 the week before).',
     );
     expect(detail([200, 300_000], [200, 20_000])).toBe(
-      '200 human views (0% from the week before) and 300,000 AI views (15 times that of the week before) this week.',
+      '200 human views (0% from the week before) and 300,000 AI views (15 times that of the week before).',
     );
   });
   test('says that an audience is gone once, and neither that it fell nor that the other leads', () => {
     calm();
-    expect(textOf(news([20_000, 0], ...STEADY).headline)).toBe('No AI views were recorded this week.');
+    expect(textOf(news([20_000, 0], ...STEADY).headline)).toBe('No AI views were recorded.');
     const { headline, detail } = news([0, 16_000], ...STEADY);
-    expect(textOf(headline)).toBe('No human views were recorded this week.');
+    expect(textOf(headline)).toBe('No human views were recorded.');
     expect(detail).toBe('0 human views (−100%) and 16,000 AI views (0%) compared with the week before.');
   });
   test('says once that views rose from none', () => {
     usual = { ai: { is_record: true } };
     expect(headline([400, 300], [0, 0])).toBe(
-      '400 human views and 300 AI views this week, after none the week before.',
+      '400 human views and 300 AI views, after none the week before.',
     );
   });
   test('compares totals in the headline in whole words', () => {
@@ -206,14 +206,14 @@ describe('the headline', () => {
     expect(headline(...weeks)).toBe('AI views rose again by 20% to 14,400.');
   });
   test('reports no change of a few views, or within the usual range', () => {
-    expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views this week.');
+    expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views.');
     expect(detail([6, 2], [18, 2])).toBe('Compared with the week before: human −67% and AI 0%.');
     usual = { human: within(280, 320) };
-    expect(headline([300, 100], [300, 100])).toBe('300 human views and 100 AI views this week.');
+    expect(headline([300, 100], [300, 100])).toBe('300 human views and 100 AI views.');
     usual = { human: within(280, 320), ai: within(90, 110) };
     expect(headline([300, 100], [200, 100])).toBe('A calm week: human views and AI views are as usual.');
     usual = { human: within(1, 79), ai: within(0, 5) };
-    expect(headline([70, 2], [40, 2])).toBe('70 human views and 2 AI views this week.');
+    expect(headline([70, 2], [40, 2])).toBe('70 human views and 2 AI views.');
   });
   test('reports a record with its count', () => {
     calm();
@@ -236,7 +236,7 @@ describe('the headline', () => {
     expect(headline(...growing)).not.toContain('have grown');
   });
   test('tells an audience that is missing, or nearly, only when that is new', () => {
-    expect(headline([1000, 0], [1000, 90])).toMatch(/^No AI views were recorded this week\.$/);
+    expect(headline([1000, 0], [1000, 90])).toMatch(/^No AI views were recorded\.$/);
     expect(headline([90_000, 90], [90_000, 5000])).toBe('AI views fell 98% to 90.');
     expect(detail([90_000, 90], [90_000, 5000])).toContain('AI views are less than 1% of all views.');
     expect(headline([300, 90_000], [300, 220])).toMatch(/^AI views rose 409-fold to 90,000\.$/);
@@ -315,10 +315,10 @@ describe('the cause', () => {
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
     );
     expect(detail).toBe(
-      '20,000 human views (0% from the week before) and 266,000 AI views this week. Without Tuesday, the other six days had 13,714 AI views (0% from the week before).',
+      '20,000 human views (0% from the week before) and 266,000 AI views. Without Tuesday, the other six days had 13,714 AI views (0% from the week before).',
     );
     expect(news([20_000, 266_000], null, ...STEADY).detail).toBe(
-      '20,000 human views and 266,000 AI views this week. The week before, Nov 2 – 8, is not loaded, so no change is shown.',
+      '20,000 human views and 266,000 AI views. The week before, Nov 2 – 8, is not loaded, so no change is shown.',
     );
   });
   test('of the fall after it is told as well, and no fall is claimed', () => {
@@ -342,7 +342,7 @@ describe('the cause', () => {
     const both = { human: 60_000, ai: 252_286 };
     onDays = { [-1]: both };
     expect(detail([77_144, 266_000], ...STEADY)).toContain(
-      ' this week. 60,000 human views came on one day, Tuesday, Nov 10. Without Tuesday, the other six days had 17,144 human views (0% from the week before) and 13,714 AI views (0% from the week before).',
+      '. 60,000 human views came on one day, Tuesday, Nov 10. Without Tuesday, the other six days had 17,144 human views (0% from the week before) and 13,714 AI views (0% from the week before).',
     );
     onDays = { 6: both };
     expect(detail([20_000, 16_000], [77_144, 266_000], ...STEADY)).toMatch(

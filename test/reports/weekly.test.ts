@@ -226,10 +226,10 @@ describe('the weekly report', () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`UPDATE page_views SET ai = 0, total = human WHERE day >= '2026-11-09'`);
     await loadDays(history);
-    expect((await weekly(history)).words).toMatch(/No AI views were recorded this week.*AI share 0\.0%/);
+    expect((await weekly(history)).words).toMatch(/No AI views were recorded.*AI share 0\.0%/);
     await history.run(`DELETE FROM page_views; UPDATE days SET human = 0, ai = 0, total = 0, pages = 0`);
     const text = (await weekly(history)).words;
-    expect(text).toContain('No views were recorded this week.');
+    expect(text).toContain('No views were recorded.');
     expect(text).toContain('AI share –');
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read|What moved/);
   });
@@ -278,7 +278,7 @@ describe('the weekly report', () => {
     expect(report.text()).toContain('AGENT WORK');
     expect(report.chat()).toContain('\nMOST READ\n');
     expect(report.chat()).not.toContain('AGENT WORK');
-    expect(subject).toMatch(/AI views this week; 3 pull requests to review$/);
+    expect(subject).toMatch(/AI views; 3 pull requests to review$/);
     const text = textOf(html);
     expect(text).toContain('3 pull requests ready for your review · 1 running · 1 of unknown outcome');
     expect(text).toMatch(/\/ready .*\/hostile .*\/forgotten .*\/running .*\/lost /);

@@ -75,7 +75,7 @@ describe('a week whose views changed after its email', () => {
     await run(WEEK_46);
     await restate('human = human + 54');
     await run(WEEK_47);
-    const words = 'Last week’s email said 5,348 human views; with late data, it is now 5,402.';
+    const words = 'The email about Nov 9 – 15 said 5,348 human views; with late data, it is now 5,402.';
     const mail = await lastMail();
     expect(mail?.subject).toContain('Nov 16 – 22');
     expect(mail?.text).toContain(`! ${words}\n`);
@@ -92,7 +92,7 @@ describe('a week whose views changed after its email', () => {
     await restate('human = human - 100, ai = ai + 26');
     await run(WEEK_47);
     expect((await lastMail())?.text).toContain(
-      'Last week’s email said 5,348 human views and 2,548 AI views; with late data, it is now 5,248 and 2,574.',
+      'The email about Nov 9 – 15 said 5,348 human views and 2,548 AI views; with late data, it is now 5,248 and 2,574.',
     );
   });
 
@@ -122,7 +122,8 @@ describe('a week whose views changed after its email', () => {
     await run(WEEK_46, other);
     await restate('human = human + 300', 'prj_2');
     await run(WEEK_47, other);
-    const words = 'Last week’s email added up to 10,696 human views; with late data, it is now 10,996.';
+    const words =
+      'The email about Nov 9 – 15 added up to 10,696 human views; with late data, it is now 10,996.';
     for (const part of [(await lastMail())?.text, (await lastMail())?.html]) expect(part).toContain(words);
 
     const grown = await setUp(DIGEST);

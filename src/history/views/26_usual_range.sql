@@ -30,7 +30,7 @@ WITH
     FROM (UNPIVOT site_week ON human, ai, gap INTO NAME series VALUE n)
   ),
 
-  -- This week and the same week of last year, and the twelve weeks before each, which show how far
+  -- This week and the same week a year earlier, and the twelve weeks before each, which show how far
   -- weeks are from their lines. A line is fitted to the latest eight full weeks of the twelve before.
   point AS (
     SELECT judged.project, judged.series, judged.weeks_ago AS of_week, judged.weeks_ago - week.weeks_ago AS x, week.size
@@ -77,7 +77,7 @@ WITH
         ON distance.project = missed.project AND distance.series = missed.series AND distance.weeks_ago = missed.weeks_ago
   ),
 
-  -- If the same week of last year was unusual, such as a holiday, this one may be too.
+  -- If the same week a year earlier was unusual, such as a holiday, this one may be too.
   placed AS (
     SELECT
       ranged.project,
@@ -137,4 +137,4 @@ FROM
 WHERE known.series <> 'gap'
 ORDER BY known.project, audience DESC;
 
-COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. Example: FROM usual_range(''2026-11-09''). One row per project and audience (human or ai) whose seven days from the given one are all loaded; project_id := ''prj_1'' reads only that project. views is the count of the seven days. expected continues the line of the weeks_used full weeks before (8), whose slope is the median slope between any two of them. Nine in ten weeks lie between low and high. All three are NULL with fewer than 8 such weeks among the 12 before; a week with an outage, as in site_days, is not one. If the same week of last year was outside its own range, as during a holiday, this range shifts by as much and widens. weeks is the number of full weeks since the last break in notes, this one included. is_record means that no earlier full week, of at least 12, had as many views, and that this one is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, usually between human_per_ai_low and human_per_ai_high. leader is the audience with clearly more views; NULL if the difference is as small as such differences usually are. leader and the human_per_ai columns are the same in both rows.';
+COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. Example: FROM usual_range(''2026-11-09''). One row per project and audience (human or ai) whose seven days from the given one are all loaded; project_id := ''prj_1'' reads only that project. views is the count of the seven days. expected continues the line of the weeks_used full weeks before (8), whose slope is the median slope between any two of them. Nine in ten weeks lie between low and high. All three are NULL with fewer than 8 such weeks among the 12 before; a week with an outage, as in site_days, is not one. If the same week a year earlier was outside its own range, as during a holiday, this range shifts by as much and widens. weeks is the number of full weeks since the last break in notes, this one included. is_record means that no earlier full week, of at least 12, had as many views, and that this one is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, usually between human_per_ai_low and human_per_ai_high. leader is the audience with clearly more views; NULL if the difference is as small as such differences usually are. leader and the human_per_ai columns are the same in both rows.';

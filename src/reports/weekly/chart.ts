@@ -3,7 +3,8 @@ import { type ChartValues, type LineChart, markedWith } from '../../charts/chart
 import { MOST_PLAIN_POINTS } from '../../charts/layout.js';
 import { sparkline } from '../../charts/svg.js';
 import { type Audience, audienceName, AUDIENCES } from '../../format/audience.js';
-import { dayRange } from '../../format/days.js';
+import { addDays } from '../../day.js';
+import { dayRange, shortDayRange } from '../../format/days.js';
 import { counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import { eventOf } from '../charts.js';
@@ -13,21 +14,22 @@ import type { SparkWeek, WeeklyRows } from './rows.js';
 /** The days that are drawn, oldest first, the notes about them, and what is written around them. */
 export function chartOf(
   { daily_views: days, notes }: WeeklyRows,
-  { thisWeek: { human, ai } }: WeekComparison,
+  { thisWeek: { week, human, ai } }: WeekComparison,
 ) {
   const weeks = days.length / 7;
   const isOneWeek = weeks === 1;
+  const reported = shortDayRange({ first: week, last: addDays(week, 6) });
   const average = days.length > MOST_PLAIN_POINTS ? ', as a 7-day average' : '';
   const views = AUDIENCES.map((audience) => days.map((day) => day[audience]));
   return {
     heading: isOneWeek ? 'Day by day' : `${capitalised(inWords(weeks))} weeks`,
     under: [
       `Views per day${average}.`,
-      ...(isOneWeek ? [] : ['The shaded band is this week.']),
+      ...(isOneWeek ? [] : [`The shaded band is ${reported}.`]),
       ...(days.some((day) => day.human === null) ? ['Days that are not loaded leave gaps.'] : []),
       ...(isCut(views) ? ['A triangle marks a day above the end of the scale.'] : []),
     ].join(' '),
-    title: `Views per day over ${counted(weeks, 'week')}. Human: ${thousands(human)} this week. AI: ${thousands(ai)} this week.`,
+    title: `Views per day over ${counted(weeks, 'week')}. ${reported}: human ${thousands(human)}, AI ${thousands(ai)}.`,
     /** The number of days at the end to shade. */
     reported: isOneWeek ? 0 : 7,
     days,

@@ -69,7 +69,7 @@ export function onlyOf({ thisWeek, before, typical }: WeekComparison): WeekFact 
     stake: before === null || share === 0 ? human + ai : shiftOf(thisWeek, before),
     words:
       share === 0
-        ? say`No ${viewsWithin(other)} were recorded this week.`
+        ? say`No ${viewsWithin(other)} were recorded.`
         : say`${views(other)} are less than 1% of all views.`,
   };
 }

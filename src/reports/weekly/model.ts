@@ -1,5 +1,5 @@
 import { highestDrawn } from '../../charts/axes.js';
-import { addDays, daysBetween } from '../../day.js';
+import { addDays } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
 import { changeOf, type Change } from '../../format/numbers.js';
 import type { ModelContext } from '../coverage.js';
@@ -62,7 +62,7 @@ function figuresOf({ views, same, firstDay, leftOut, usual, noUsual, place }: Au
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
-    /** The weekdays that the change leaves out because of a burst, this week or the week before. */
+    /** The weekdays that the change leaves out because of a burst, in this week or the week before. */
     without: weekdaysOf(leftOut, firstDay) || null,
     usual,
     noUsual,
@@ -86,7 +86,7 @@ function shareOf({ thisWeek, before, earlier, human, ai }: WeekComparison) {
     earliest:
       earliest?.ai_share == null || earliest === before || thisWeek.days_loaded < 7
         ? null
-        : { share: earliest.ai_share, weeksAgo: daysBetween(earliest.week, thisWeek.week) / 7 },
+        : { share: earliest.ai_share, week: earliest.week },
   };
 }
 

@@ -1,7 +1,7 @@
 import { addDays, type Day } from '../../day.js';
 import { AUDIENCES, viewsBy } from '../../format/audience.js';
 import { dayList, inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
-import { changeOf, counted, fromLastWeek, inWords, writeChange } from '../../format/numbers.js';
+import { changeOf, counted, fromWeekBefore, inWords, writeChange } from '../../format/numbers.js';
 import type { Coverage } from '../coverage.js';
 import { waitingForReview } from '../jobs.js';
 import { type WeekComparison, sum } from './comparison.js';
@@ -22,15 +22,14 @@ export interface OtherNews {
 const MOST_DETAILS = 2;
 
 /**
- * What is new this week, the largest true thing first. Nothing that was also true of the week before
+ * What is new in a week, the largest true thing first. Nothing that was also true of the week before
  * is news, and neither are numbers that the report shows every week.
  */
 export function newsOf(week: WeekComparison, weekBefore: WeekComparison | null, other: OtherNews) {
   const { thisWeek } = week;
   // Some sites have no views on weekdays.
   if (thisWeek.days_loaded < 7) return plain(totalsOf(thisWeek), toReview(other), 0);
-  if (thisWeek.human + thisWeek.ai === 0)
-    return plain(say`No views were recorded this week.`, [], viewsIn(weekBefore));
+  if (thisWeek.human + thisWeek.ai === 0) return plain(say`No views were recorded.`, [], viewsIn(weekBefore));
   if (week.weekBefore?.days_loaded === 7 && week.broken === null && viewsIn(weekBefore) === 0)
     return {
       ...plain(totalsOf(thisWeek, ', after none the week before'), toReview(other), viewsIn(week)),
@@ -104,8 +103,8 @@ function quiet(week: WeekComparison): News {
 
 /** Both totals, of the loaded days. */
 function totalsOf({ human, ai, days_loaded: days }: WeekRow, more = ''): Phrase[] {
-  const when = days === 7 ? 'this week' : `on ${inWords(days)} of seven days`;
-  return say`${inColor('human', viewsBy('human', human))} and ${inColor('ai', viewsBy('ai', ai))} ${when}${more}.`;
+  const when = days === 7 ? '' : ` on ${inWords(days)} of seven days`;
+  return say`${inColor('human', viewsBy('human', human))} and ${inColor('ai', viewsBy('ai', ai))}${when}${more}.`;
 }
 
 /** The totals of people and AI with their changes; only the changes if the headline has the totals. */
@@ -115,7 +114,7 @@ function totalsWithChange(week: WeekComparison, isHeadline: boolean): string {
     const total = viewsBy(audience, count);
     if (same === null || leftOut.size > 0) return { total, change: null, than: null };
     const change = changeOf(same.now, same.before);
-    return { total, change: writeChange(change), than: fromLastWeek(change) };
+    return { total, change: writeChange(change), than: fromWeekBefore(change) };
   });
   const [human, ai] = both.map(({ change }) => change?.replace('from 0', 'up from 0'));
   if (isHeadline) return human && ai ? `Compared with the week before: human ${human} and AI ${ai}.` : '';
@@ -123,7 +122,7 @@ function totalsWithChange(week: WeekComparison, isHeadline: boolean): string {
   const parts = both.map(({ total, change, than }) =>
     change === null ? total : `${total} (${change}${isBoth ? '' : ` ${than}`})`,
   );
-  return `${inSequence(parts)}${isBoth ? ' compared with the week before' : ' this week'}.`;
+  return `${inSequence(parts)}${isBoth ? ' compared with the week before' : ''}.`;
 }
 
 /** The weekdays that a comparison leaves out, by their place in the week; empty if it leaves out none. */
@@ -150,7 +149,7 @@ function leftOutOf(week: WeekComparison): string {
       );
     add(
       `Without ${weekdaysOf(leftOut, firstDay)}, the other ${inWords(same.days)} days had ….`,
-      `${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)})`,
+      `${viewsBy(audience, same.now)} (${writeChange(change)} ${fromWeekBefore(change)})`,
     );
   }
   return [...sentences].map(([about, views]) => about.replace('…', inSequence(views))).join(' ');
