@@ -49,6 +49,7 @@ it.each([
   ['/guide/index.html', '/guide'],
   ['/', '/'],
   ['/api/*/', '/api/*'],
+  ['/api/*//', '/api/*'],
   ['/api/**', '/api/**'],
   ['/**/*.md', '/**/*.md'],
   ['/{a,b}.md', '/{a,b}.md'],

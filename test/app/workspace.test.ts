@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { secretNames, withoutSecrets } from '../../src/app/secrets.js';
 import { withoutDirectories, readWorkspace } from '../../src/app/workspace.js';
+import { redactor } from '../../src/redact.js';
 import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -29,6 +30,11 @@ it('shows nobody the address with which anyone could report a successful night',
   await readWorkspace({}, runtime);
   runtime.output.note('https://ping.example.com/0123-4567-89ab failed: GET /0123-4567-89ab/start');
   expect(String(err.read())).toBe('[redacted] failed: GET [redacted]/start\n');
+});
+
+it('redacts a secret whole, also one that begins like another', () => {
+  const redact = redactor(['adm_0123456789', 'adm_0123456789-and-more']);
+  expect(redact('adm_0123456789-and-more adm_0123456789')).toBe('[redacted] [redacted]');
 });
 
 it('reads .env once, so that it can be a pipe from a password manager', async () => {

@@ -67,6 +67,8 @@ describe('an axis of values', () => {
       false,
       true,
     ]);
+    // One of ten values is few.
+    expect(isCut([[...usual.slice(0, 9), 401]])).toBe(true);
     // A lasting change is no exception.
     expect(isCut([[...usual, ...usual.map(() => 900)]])).toBe(false);
   });

@@ -49,15 +49,6 @@ describe('an email handed to a mail server', () => {
     expect(arrived?.toString().trimEnd()).toBe(bytes.toString().trimEnd());
   });
 
-  it('is sent again if forced, with the same Message-ID', async () => {
-    const [first] = await send(['docs@example.com']);
-    expect(first?.state).toBe('sent');
-    const [second] = await send(['docs@example.com'], { admission: 'force' });
-    expect(second).toMatchObject({ state: 'sent', attempts: 2, message_id: first?.message_id });
-    expect(received('docs@example.com')).toBe(2);
-    expect(readDeliveries(test.state)).toHaveLength(1);
-  });
-
   const WHILE_SENDING = /while sending the email/;
 
   it.each<[string, Behavior, Delivery['state'], RegExp, number]>([

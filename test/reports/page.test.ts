@@ -86,27 +86,4 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
       expect(await page.getByRole(role).count()).toBe(1);
     }
   });
-
-  test.each([
-    [100, 100],
-    [100, 101],
-    [100, 5],
-    [0, 0],
-  ])('end labels of %i and %i do not overlap', async (human, ai) => {
-    const history = await siteHistory({ pages: 20 });
-    await history.run(`UPDATE page_views SET human = 0, ai = 0`);
-    await history.run(`UPDATE days SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
-    const report = await prepare({ reader: history.reader, name: 'weekly' });
-    const page = await newPage(browser, 390);
-    await page.setContent(await report.page());
-    for (const width of [390, 820]) {
-      await page.setViewportSize({ width, height: 900 });
-      const labels = page.locator('svg:visible text').filter({ hasText: /Human|AI/ });
-      const [one, two, ...more] = await Promise.all((await labels.all()).map((label) => label.boundingBox()));
-      if (!one || !two) throw new Error('two labels are expected');
-      expect(more).toEqual([]);
-      const isBeside = one.x + one.width < two.x || two.x + two.width < one.x;
-      expect(isBeside || Math.abs(one.y - two.y) >= one.height - 1).toBe(true);
-    }
-  });
 });

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chatParts } from '../../src/format/chat.js';
-import { listPages, pageLink, writePage } from '../../src/reports/pages.js';
+import { listPages, writePage } from '../../src/reports/pages.js';
 import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
 import { tempDir } from '../temp-dir.js';
 import { fullHistory } from './full-history.js';
@@ -54,12 +54,6 @@ describe.each(['weekly', 'improve'])('the links of %s', (name) => {
     expect(chat).not.toMatch(/https:\/\/(readers|docs)/);
     expect(chatParts(chat).filter(({ href }) => href !== null)).toEqual([]);
   });
-});
-
-it('a page leads to its numbers in the web app, or else to the site', () => {
-  const project = { id: 'prj_1', siteUrl: SITE_URL, webApp: APP };
-  expect(pageLink(project, '/a b?c&d')).toBe(`${APP}/page?project=prj_1&path=%2Fa+b%3Fc%26d`);
-  expect(pageLink({ ...project, webApp: null }, '/a')).toBe(`${SITE_URL}/a`);
 });
 
 it('a very long path is no link in an email, and one on the page', async () => {

@@ -143,7 +143,7 @@ async function readHistory(connection: DuckDBConnection): Promise<z.infer<typeof
  * What a state has; undefined for a file without tables, which a command leaves if it is killed before it creates any.
  * Reads a copy, with the journal of a killed process, because reading rolls that back. Throws if it is damaged.
  */
-export const readState = (path: string): Promise<StateBooks | undefined> =>
+const readState = (path: string): Promise<StateBooks | undefined> =>
   withDirectory(async (directory) => {
     const copy = join(directory, 'state.db');
     for (const end of ['', '-journal']) if (existsSync(path + end)) await copyFile(path + end, copy + end);

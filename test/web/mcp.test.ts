@@ -98,6 +98,9 @@ describe('an AI assistant', () => {
     expect((structuredContent as Answer).pages).toContainEqual(
       expect.objectContaining({ path: '/guides/page-3', ai: 3500, ai_is_unusual: true }),
     );
+    // Nothing is missing from a list that has all.
+    const all = { name: 'top_pages', arguments: { search: 'launch' } };
+    expect((await assistant.client.callTool(all)).structuredContent).not.toHaveProperty('note');
     expect(await ask('weekly_report', { week: '2026-W46' })).toMatch(
       /Week 46 · Mon, Nov 9 – Sun, Nov 15, 2026/,
     );

@@ -383,13 +383,6 @@ describe('a few days', () => {
     expect(pages).toMatch(/<span class="change[^>]*>0%</);
     await older.stop();
   });
-
-  it('of a section stay in it', async () => {
-    const { text } = await ask('/section?section=/guides&project=prj_1&from=2026-11-09&to=2026-11-11');
-    const plain = text.replaceAll('&#x3D;', '=');
-    expect(plain).toMatch(/data-time="\/section\?project=prj_1[^"]*&amp;section=%2Fguides"/);
-    expect(plain).not.toContain('fresh');
-  });
 });
 
 it('every chart names jobs and notes, and says what they were', async () => {

@@ -53,7 +53,7 @@ export async function storedSite(baseUrl = 'https://platform.example.com'): Prom
 }
 
 /** A new history that is filled like this, and its state. */
-export async function storeFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
+async function storeFilled(directory: string, fill: (history: TestHistory) => Promise<void>) {
   const dataDir = join(directory, 'data');
   await mkdir(dataDir);
   (await createState(dataDir, await placeOf(dataDir, undefined))).close();
