@@ -24,13 +24,6 @@ const restatements = ({ history }: OpenExport) =>
   );
 
 describe('an audit', () => {
-  test('of an unchanged history takes one request and changes nothing', async () => {
-    const opened = await settled();
-    const { result, requests } = await opened.audit();
-    expect(result).toEqual({ days: DAYS - 3, differing: [], forgotten: [], damaged: [], refused: [] });
-    expect(requests).toBe(1);
-  });
-
   test('names the day that differs; with repair, loads it again and records by how much it changed', async () => {
     const opened = await settled();
     const at = opened.dayAt(17);
@@ -40,7 +33,10 @@ describe('an audit', () => {
     expect(requests).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(DAYS)) + 1);
     expect(result.repaired?.results).toMatchObject([{ day: at, outcome: 'restated', state: 'final' }]);
     expect(await restatements(opened)).toEqual([{ day: at, more: 1, pages_changed: 1 }]);
-    expect((await opened.audit()).result.differing).toEqual([]);
+    expect(await opened.audit()).toEqual({
+      result: { days: DAYS - 3, differing: [], forgotten: [], damaged: [], refused: [] },
+      requests: 1,
+    });
   });
 
   test('finds damaged rows without a request; with repair, restores them', async () => {

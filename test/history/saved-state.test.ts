@@ -89,16 +89,3 @@ it('it is not listed, and leaves no other file', async () => {
   });
   expect((await readdir(dirname(history.path))).filter((name) => name.endsWith('.state'))).toEqual([]);
 });
-
-it('a history that is written again and again does not grow with it', async () => {
-  await change(opened.state, `INSERT INTO platform_facts VALUES ('prj_1', 'fact', $value, '2026')`, {
-    value: 'x'.repeat(2e6),
-  });
-  const sizes: number[] = [];
-  for (let round = 1; round <= 6; round++) {
-    await store(history, 'prj_1', { '2026-11-01': [page('/a', round, 1)] });
-    await history.write();
-    sizes.push((await stat(history.path)).size);
-  }
-  expect(Math.max(...sizes)).toBeLessThan(2 * (sizes[1] ?? 0));
-});
