@@ -1,4 +1,4 @@
--- Grain: one row per page that moved, the five farthest from what was expected, with the audience
+-- Grain: one row per page that moved, the farthest from what was expected first, with the audience
 -- that moved further: its full weeks of the last thirteen, oldest first, and their expected ranges.
 WITH moved AS (
   SELECT
@@ -15,8 +15,6 @@ WITH moved AS (
     if(audience <> 'human', round(ai_expected), NULL)::BIGINT AS ai_expected,
     if(further = 'ai', ai_weeks, human_weeks) AS expected_weeks
   FROM movers($from, project_id := $project)
-  ORDER BY distance DESC, path
-  LIMIT 5
 ),
 
 full_week AS (

@@ -88,11 +88,18 @@ export function linksOf(
   report: { readonly name: string; readonly period: Period },
 ) {
   const webApp = serve?.url ?? null;
+  const { first: from, last: to } = report.period;
+  const inApp = (page: string, parameters = {}) =>
+    webApp === null
+      ? null
+      : `${webApp}/${page}?${new URLSearchParams({ project: id, ...parameters }).toString()}`;
   return {
     /** The report in the browser. */
     page: pageUrl(webApp === null ? reports.baseUrl : `${webApp}/reports`, id, report),
     /** The agents' work in the web app. */
-    agents: webApp === null ? null : `${webApp}/agents?${new URLSearchParams({ project: id }).toString()}`,
+    agents: inApp('agents'),
+    /** All pages that moved in the period, if it is a week. */
+    moved: inApp('pages', { from, to, only: 'moved' }),
   };
 }
 

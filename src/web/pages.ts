@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/job-effects.js';
 import { addDays, earlierBy } from '../day.js';
-import { messageOf } from '../errors.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { AUDIENCES } from '../format/audience.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import { pageOf } from '../page.js';
 import type { Parameters, Row } from '../history/duckdb.js';
@@ -12,11 +13,19 @@ import { seriesOf, weeksOf } from './series.js';
 
 const WHOLE_SITE = scopeOf('');
 
+/** The rows of What moved, or of what made the difference, that the overview shows. */
+const MOVED_MOST = 8;
+
 /** What a chart is drawn from. Charts of more days than the range are compared with no others. */
 const drawnDays = ({ chart, shift }: Range) => ({
   from: chart.first,
   to: chart.last,
   shift: chart.about === null ? shift : 0,
+});
+
+/** The pages that moved, as a parameter of a list that marks them: in seven days, the only range that `movers` judges. */
+const movedIn = async ({ rows, range }: Pick<PageRequest, 'rows' | 'range'>): Promise<Parameters> => ({
+  moved: range.days === 7 ? JSON.stringify(await rows('movers')) : null,
 });
 
 /** The site, or a section of it: totals, course, what moved and what is read most. */
@@ -25,14 +34,16 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
   const of = scopeOf(section);
   const isShort = range.days < 7;
   const days = { ...of, ...drawnDays(range) };
+  const marked = await movedIn(request);
   const [[totals], series, marks, moved, pages] = await Promise.all([
     rows('totals', of),
     rows('series', days),
     rows('marks', days),
     isShort ? rows('day-differences', of) : rows('movers'),
-    rows('pages', { ...MOST_READ, section }),
+    rows('pages', { ...MOST_READ, ...marked, section }),
   ]);
   const isFirst = totals?.['days_before'] === 0;
+  const ofSection = moved.filter((page) => isShort || section === '' || page['section'] === section);
   const [previous, next] = [earlierBy(range.days, range), earlierBy(-range.days, range)];
   return {
     ...seriesOf(series, range, marks),
@@ -40,8 +51,10 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     section,
     totals,
     comparedWith: range.shift > 0 && !isFirst ? earlierBy(range.shift, range) : null,
-    moved: moved.filter((page) => isShort || section === '' || page['section'] === section).slice(0, 8),
+    moved: ofSection.slice(0, MOVED_MOST),
+    moreMoved: ofSection.length > MOVED_MOST,
     pages,
+    marksMoved: range.days === 7,
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
     report:
@@ -78,6 +91,7 @@ export async function pages(request: PageRequest): Promise<object> {
     problem,
     all: found[0] ?? null,
     pages: found,
+    marksMoved: request.range.days === 7 && query.per === 'page',
     sections,
     count,
     order,
@@ -92,9 +106,23 @@ export async function pages(request: PageRequest): Promise<object> {
   };
 }
 
-/** The parameters of a list of pages without a view. Throws a `ReadershipError` if they are unknown. */
-const listedFor = async ({ query, proposals, project }: PageRequest): Promise<Parameters> =>
-  query.only === 'unread' ? proposals.listed(project) : {};
+/** The pages that a list marks, and those of a list of pages without a view. Throws a `ReadershipError` if they are unknown. */
+const listedFor = async (request: PageRequest): Promise<Parameters> => ({
+  ...(await marksOf(request)),
+  ...(request.query.only === 'unread' && (await request.proposals.listed(request.project))),
+});
+
+/** The pages that a list marks. Throws a `ConfigurationError` if it is to have no others, and it is not known which they are. */
+export async function marksOf(question: Pick<PageRequest, 'rows' | 'range' | 'query'>): Promise<Parameters> {
+  const { range, query } = question;
+  if (query.only === 'moved' && query.per === 'section')
+    throw new ConfigurationError('What moved is known of pages, not of sections: list pages.');
+  if (query.only === 'moved' && range.days !== 7)
+    throw new ConfigurationError(
+      `What moved is known of seven days: choose ${range.week} to ${addDays(range.week, 6)}, for example.`,
+    );
+  return movedIn(question);
+}
 
 const CSV_COLUMNS = [
   'path',
@@ -107,10 +135,8 @@ const CSV_COLUMNS = [
   'ai_before',
   'days_loaded',
   'days_before',
-  'human_low',
-  'human_high',
-  'ai_low',
-  'ai_high',
+  'human_moved',
+  'ai_moved',
   'is_new',
 ];
 
@@ -124,8 +150,9 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
 
 export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
   const days = { section: '', ...drawnDays(range) };
-  const [[facts], addresses, series, weeks, marks, jobs] = await Promise.all([
+  const [[facts], moved, addresses, series, weeks, marks, jobs] = await Promise.all([
     rows('page', { per: 'page' }),
+    range.days === 7 ? rows('movers') : [],
     rows('addresses'),
     rows('series', days),
     rows('page-weeks', days),
@@ -134,9 +161,16 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
   ]);
   return {
     ...seriesOf(series, range, marks),
-    ...weeksOf(weeks, marks),
+    weekPicture: weeksOf(weeks, marks),
     title: shownPath(query.path),
     facts,
+    /** Whether its views by people and by AI are listed under What moved. */
+    moved: Object.fromEntries(
+      AUDIENCES.map((audience) => [
+        audience,
+        moved.some((row) => row['path'] === query.path && row['audience'] === audience),
+      ]),
+    ),
     /** Without others, the address of a page goes without saying. */
     addresses: addresses.length === 1 && addresses[0]?.['path'] === query.path ? [] : addresses,
     jobs: jobs.filter(({ path }) => pageOf(path) === query.path),

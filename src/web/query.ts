@@ -134,8 +134,8 @@ export async function rangeOf(reader: HistoryReader, project: string, query: Pag
     shift: { before: days < 7 ? 7 : days, year: 364, none: 0 }[query.against],
     /** The name of the selected range, which is all before the first whole week; empty for days that were typed. */
     chosen: query.from !== undefined ? '' : query.range === 'week' && !isWeek ? 'all' : query.range,
-    /** The first day of the last whole week of the range. */
-    week: weekBefore(addDays(last, 1), calendar).first,
+    /** The first day of the week whose moves are shown: of the range if it is seven days, or else of its last whole week. */
+    week: days === 7 ? from : weekBefore(addDays(last, 1), calendar).first,
     /** The first and the last day that is loaded at all. */
     extent,
     chart: chartDays({ first: from, last, days }, extent, query.grain),

@@ -64,6 +64,8 @@ export async function questionOf(
     /** The pages of the sitemap, for a page that needs them. */
     listed: '[]',
     base: '',
+    /** The pages that moved, for a list that marks them. */
+    moved: null,
   };
   return {
     workspace,

@@ -91,13 +91,11 @@ const weekRow = z.object({
   week: dayColumn,
   audience: z.enum(['human', 'ai']),
   views: z.int(),
-  is_far: z.boolean(),
-  expected: number,
   low: number,
   high: number,
 });
 
-/** The weeks of a page, with the range in which each was expected, and those far outside it. */
+/** A chart of the weeks of a page, with the range in which each was expected; null if no week is loaded. */
 export function weeksOf(rows: Row[], events: Row[]) {
   const weeks = z.array(weekRow).parse(rows);
   const points = [...new Set(weeks.map(({ week }) => week))].map((first) => ({
@@ -135,11 +133,7 @@ export function weeksOf(rows: Row[], events: Row[]) {
       },
     })),
   };
-  return {
-    /** Null if no week is loaded. */
-    weekPicture: points.length === 0 ? null : chart,
-    far: weeks.filter(({ is_far }) => is_far).toReversed(),
-  };
+  return points.length === 0 ? null : chart;
 }
 
 type StatedPeriod = DayRange & { readonly days: number } & Readonly<

@@ -10,6 +10,7 @@ import { prepareReport } from '../reports/render.js';
 import type { Rows } from '../sql/query-processes.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../history/duckdb.js';
+import { marksOf } from './pages.js';
 import { CHOICES, scopeOf } from './query.js';
 import { rowsOf } from './request.js';
 import { knownPage, projectTool, tool, type Tool } from './tool.js';
@@ -32,12 +33,8 @@ const changeOf = z.object({
   ai_before: numberOrNull,
   human_change: numberOrNull.describe('per loaded day: 0.1 is 10% more'),
   ai_change: numberOrNull,
-  human_low: numberOrNull.optional().describe('expected range'),
-  human_high: numberOrNull.optional(),
-  ai_low: numberOrNull.optional(),
-  ai_high: numberOrNull.optional(),
-  human_is_unusual: flagOrNull.optional().describe('outside of the expected range'),
-  ai_is_unusual: flagOrNull.optional(),
+  human_moved: flagOrNull.optional().describe('listed under What moved; null unless the days are seven'),
+  ai_moved: flagOrNull.optional(),
   is_new: flagOrNull.optional(),
 });
 
@@ -107,7 +104,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       only: z
         .enum(['moved', 'new', 'gone', 'files'])
         .optional()
-        .describe('files: those and system addresses, which other lists leave out'),
+        .describe('moved needs seven days; files: those and system addresses, which other lists leave out'),
       sort: z.enum(CHOICES.sort).optional(),
       order: z.enum(CHOICES.order).optional(),
       limit: z.int().min(1).max(200).default(20),
@@ -122,9 +119,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       found: z.int(),
       pages: z.array(changeOf),
     },
-    async ({ rows, query }, { limit }) => {
+    async (question, { limit }) => {
+      const { rows, query } = question;
       const [total = null] = await rows('totals', scopeOf(query.section));
-      const pages = await rows('pages', { limit, offset: 0 });
+      const pages = await rows('pages', { ...(await marksOf(question)), limit, offset: 0 });
       const found = Number(pages[0]?.['found'] ?? 0);
       const note = found > pages.length ? cutWords({ rows: pages, found }) : undefined;
       return { total, found, pages, note };

@@ -96,7 +96,7 @@ describe('an AI assistant', () => {
     expect(JSON.parse(first?.type === 'text' ? first.text : '')).toEqual(structuredContent);
     expect(structuredContent).toMatchObject({ from: '2026-11-09', to: '2026-11-15', days_earlier: 7 });
     expect((structuredContent as Answer).pages).toContainEqual(
-      expect.objectContaining({ path: '/guides/page-3', ai: 3500, ai_is_unusual: true }),
+      expect.objectContaining({ path: '/guides/page-3', ai: 3500, ai_moved: true }),
     );
     // Nothing is missing from a list that has all.
     const all = { name: 'top_pages', arguments: { search: 'launch' } };

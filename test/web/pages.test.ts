@@ -160,11 +160,14 @@ describe('the list of pages', () => {
   it.each([
     ['', 'is_page AND human + ai > 0', 'page'],
     ['only=files', 'NOT is_page AND human + ai > 0', 'page'],
-    ['only=moved', '(human_is_unusual OR ai_is_unusual)', 'page'],
     ['only=new', 'human + ai > 0 AND is_new', 'page'],
     ['only=gone', 'human + ai = 0', 'page'],
     ['minShare=30&maxShare=40.5', 'ai_share BETWEEN 0.3 AND 0.405', 'page'],
-    ['maxShare=20&minShare=&readers=human', 'ai_share <= 0.2 AND human >= 10 * ai', 'page'],
+    [
+      'maxShare=20&minShare=&readers=human',
+      `ai_share <= 0.2 AND path IN (SELECT path FROM one_sided(${days}) WHERE audience = 'human')`,
+      'page',
+    ],
     ['section=/guides&search=ook', "path = '/guides/webhooks'", 'page'],
     ['per=section', 'is_page AND human + ai > 0', 'section'],
   ])('with %s is those of the macro changes where %s', async (query, where, per) => {
@@ -173,6 +176,39 @@ describe('the list of pages', () => {
     expect(wanted.length).toBeGreaterThan(0);
     expect(rows).toHaveLength(wanted.length);
     expect(rows.filter(plain)).toEqual(wanted.filter(plain));
+  });
+
+  it('marks in bold, and lists as what moved, the pages that the report of the week lists so', async () => {
+    const week = 'project=prj_1&from=2026-11-09&to=2026-11-15';
+    const moved = z.object({ path: z.string() });
+    const sql = `SELECT path FROM movers('2026-11-09', project_id := 'prj_1') ORDER BY path`;
+    const movers = await inHistory(historyFile(), (history) => history.query(sql, moved));
+    const paths = movers.map(({ path }) => path);
+    expect(paths.length).toBeGreaterThan(2);
+    const asked = ['/?', '/pages?', '/pages?only=moved&', '/pages.csv?only=moved&'].map((path) =>
+      ask(path + week),
+    );
+    const [overview = '', all = '', listed = '', csv = ''] = (await Promise.all(asked)).map(
+      ({ text }) => text,
+    );
+    const bold = (text: string) =>
+      [...text.matchAll(/<tr><th scope="row" class="path"><a [^>]*title="([^"]*)"(.*?)<\/tr>/gs)].flatMap(
+        ([, path = '', cells = '']) => (cells.includes('change moved') ? [path] : []),
+      );
+    for (const text of [overview, all]) for (const path of bold(text)) expect(paths).toContain(path);
+    expect(bold(all).length).toBeGreaterThan(0);
+    expect(bold(listed).toSorted()).toEqual(paths);
+    expect(csv.trim().split('\n')).toHaveLength(1 + paths.length);
+    for (const path of paths) {
+      const page = await ask(`/page?${week}&path=${encodeURIComponent(path)}`);
+      expect(page.text, path).toContain('class="change moved"');
+    }
+    // Nothing else is judged, so nothing is marked.
+    const longer = await ask('/pages?project=prj_1&range=13w');
+    expect(bold(longer.text)).toEqual([]);
+    expect(longer.text).not.toContain('In bold');
+    const refused = await ask('/pages?project=prj_1&range=13w&only=moved');
+    expect(refused.text).toContain('What moved is known of seven days: choose 2026-11-09 to 2026-11-15');
   });
 
   it.each(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path'])(
@@ -218,7 +254,7 @@ describe('the list of pages', () => {
       '=',
     );
     const figures = [
-      ...text.matchAll(/<dd class="value (?:human|ai)">([\d,]+)<\/dd><dd class="beside"><b[^>]*>([^<]+)/g),
+      ...text.matchAll(/<dd class="value (?:human|ai)">([\d,]+)<\/dd><dd class="beside"><span[^>]*>([^<]+)/g),
     ];
     expect(figures).toHaveLength(2);
     for (const [, views, change] of figures)

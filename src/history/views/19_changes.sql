@@ -1,5 +1,5 @@
 -- Grain: one row per project and page (or section, or site) viewed between two days, inclusive, or in the days compared
--- with them; most viewed first. Only here is defined what a change, its expected range and a new page are.
+-- with them; most viewed first. Only here is defined what a change and a new page are.
 CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page', project_id := NULL) AS TABLE
 WITH
   asked AS (
@@ -89,111 +89,17 @@ WITH
       END
   ),
 
-  -- The full weeks before the range, for how much views vary from week to week.
-  full_week AS (
-    SELECT project, weeks_ago, row_number() OVER (PARTITION BY project ORDER BY weeks_ago) AS place
-    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM site_days CROSS JOIN asked WHERE day < first AND project = coalesce(project_id, project))
-    WHERE weeks_ago <= 12
-    GROUP BY project, weeks_ago
-    HAVING count(*) = 7
-  ),
-
-  week AS (
-    SELECT
-      project,
-      if(per = 'section', section_of(page_views.page), page_views.page) AS path,
-      (first_day::DATE - day + 6) // 7 AS weeks_ago,
-      sum(human::DOUBLE) AS human,
-      sum(ai::DOUBLE) AS ai
-    -- Few of the pages are read in a range of a few days.
-    FROM page_views SEMI JOIN views ON views.project = page_views.project AND views.path = if(per = 'section', section_of(page_views.page), page_views.page)
-    WHERE per <> 'site' AND project = coalesce(project_id, project) AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
-    GROUP BY ALL
-    UNION ALL
-    SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)
-    FROM site_days CROSS JOIN asked
-    WHERE per = 'site' AND day BETWEEN first - 84 AND first - 1 AND project = coalesce(project_id, project)
-    GROUP BY ALL
-  ),
-
-  -- Logarithms of the views in those weeks; `k` weeks have passed since the first view, and `viewed` of them have views.
-  weeks AS (
-    SELECT
-      project,
-      path,
-      max(place) AS k,
-      count(place) AS viewed,
-      list(ln(human + 0.5)) FILTER (place > 0) AS human_sizes,
-      list(ln(ai + 0.5)) FILTER (place > 0) AS ai_sizes
-    FROM week LEFT JOIN full_week USING (project, weeks_ago)
-    WHERE human + ai > 0
-    GROUP BY ALL
-  ),
-
-  audience AS (
-    SELECT project, path, days_loaded, days_before, k, viewed, counts.*
-    FROM
-      (
-        SELECT
-          *,
-          unnest([
-            {audience: 'human', n: human, n_before: human_before, sizes: human_sizes},
-            {audience: 'ai', n: ai, n_before: ai_before, sizes: ai_sizes}
-          ]) AS counts
-        FROM views ANTI JOIN broken USING (project, path) LEFT JOIN weeks USING (project, path)
-        WHERE days_loaded > 0 AND human_before + ai_before > 0
-      )
-  ),
-
-  -- The variance of the logarithm of weekly views beyond chance, from their median distance to the median, which a step
-  -- does not change. Most pages of a large site have no views in most weeks, so both are known without their lists.
-  varied AS (
-    SELECT
-      * EXCLUDE (sizes),
-      ln((n + 0.5) / days_loaded) - ln((n_before + 0.5) / days_before) AS growth,
-      if(2 * viewed < k, ln(0.5), list_aggregate(list_resize(sizes, k, ln(0.5)), 'median')) AS middle,
-      (1.4826 * if(2 * viewed < k, 0, list_aggregate(list_resize(sizes, k, ln(0.5)), 'mad'))) ^ 2 - exp(-middle) AS psi,
-      k >= 3 AND k = viewed AND middle >= ln(8) AS is_steady
-    FROM audience
-  ),
-
-  -- As in `movers`, pages are expected to follow the median page.
-  site AS (
-    SELECT
-      project,
-      audience,
-      median(psi) FILTER (is_steady) AS middle_psi,
-      if(middle_psi <= 0, 0, middle_psi / 0.7) AS median_psi,
-      if(count(*) FILTER (least(n, n_before) >= 20) < 8, 0, median(growth) FILTER (least(n, n_before) >= 20)) AS course
-    FROM varied
-    GROUP BY ALL
-  ),
-
-  expected AS (
-    SELECT
-      project,
-      path,
-      audience,
-      -- Without an earlier day nothing is expected; the filter below may be applied after this.
-      (n_before + 0.5) / nullif(days_before, 0) * days_loaded * exp(course) AS mu,
-      -- A few weeks say little about a page's variance, so the median variance counts as eight more.
-      CASE
-        WHEN k >= 3 THEN greatest(coalesce(median_psi, 0), (8 * coalesce(median_psi, psi) + (k - 1) * psi) / (7 + k))
-        ELSE median_psi
-      END AS spread,
-      -- Weeks resemble their neighbors, so a longer range varies as much as a week; and pages drift with time.
-      spread * (greatest(1, 7 / days_loaded) + greatest(1, 7 / days_before) + shift / 182) AS variance,
-      2 * sqrt(1 / mu + 1 / (n_before + 0.5) + variance) AS reach,
-      ceil(mu * exp(-reach) - 0.5)::BIGINT AS low,
-      floor(mu * exp(reach) - 0.5)::BIGINT AS high
-    FROM varied JOIN site USING (project, audience) CROSS JOIN asked
-    WHERE n_before > 0
-  ),
-
-  -- Pages first viewed in the range, as far as the weeks above tell.
+  -- Pages first viewed in the range, as far as the twelve weeks before it tell.
   unseen AS (
     SELECT project, path, first_view
-    FROM views ANTI JOIN weeks USING (project, path) CROSS JOIN asked
+    FROM
+      views
+      ANTI JOIN (
+        SELECT DISTINCT project, if(per = 'section', section_of(page), page) AS path
+        FROM page_views
+        WHERE per <> 'site' AND project = coalesce(project_id, project) AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1 AND human + ai > 0
+      ) USING (project, path)
+      CROSS JOIN asked
     WHERE first_view >= first
   ),
 
@@ -248,21 +154,13 @@ SELECT
   if(broken.path IS NULL, (views.human / nullif(days_loaded, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1, NULL) AS human_change,
   if(broken.path IS NULL, (views.ai / nullif(days_loaded, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1, NULL) AS ai_change,
   if(broken.path IS NULL, (views.total / nullif(days_loaded, 0)) / nullif(total_before / nullif(days_before, 0), 0) - 1, NULL) AS total_change,
-  human_expected.low AS human_low,
-  human_expected.high AS human_high,
-  ai_expected.low AS ai_low,
-  ai_expected.high AS ai_high,
-  views.human NOT BETWEEN human_low AND human_high AS human_is_unusual,
-  views.ai NOT BETWEEN ai_low AND ai_high AS ai_is_unusual,
   if(new_page.path IS NULL, false, nullif(is_known, false)) AS is_new,
   views.is_page
 FROM
   views
-  LEFT JOIN (FROM expected WHERE audience = 'human') AS human_expected USING (project, path)
-  LEFT JOIN (FROM expected WHERE audience = 'ai') AS ai_expected USING (project, path)
   LEFT JOIN new_page USING (project, path)
   LEFT JOIN broken USING (project, path)
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, and the change. Both days are included: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. The range is compared with the days just before it, or with those days_earlier days earlier: 364 is a year ago, on the same weekdays, and 0 is no comparison. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks, because weekends differ. A page that goes on as before has human_low to human_high and ai_low to ai_high views about nine times in ten: those of the earlier days, adjusted by the change of the median page, plus or minus how much its views and those of the median page usually vary from week to week. These are NULL without earlier views, or if fewer than three of the twelve weeks before the range are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';
+COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, and the change. Both days are included: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. The range is compared with the days just before it, or with those days_earlier days earlier: 364 is a year ago, on the same weekdays, and 0 is no comparison. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks, because weekends differ. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';

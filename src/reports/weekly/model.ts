@@ -105,6 +105,9 @@ const MOST_OF_BARS = 10;
 /** `movers` needs at least this many earlier full weeks. */
 const MOVED_WEEKS_LEAST = 3;
 
+/** As many are shown; others are counted. */
+const MOVED_MOST = 5;
+
 /** With fewer pages, the median page says little about the site, so that none moved says nothing. */
 const MOVED_PAGES_LEAST = 5;
 
@@ -114,7 +117,9 @@ function movedOf(rows: WeeklyRows['moved'], pagesRead: number, { thisWeek, earli
   if (earlier.length < MOVED_WEEKS_LEAST) return null;
   if (rows.length === 0 && pagesRead < MOVED_PAGES_LEAST) return null;
   return {
-    pages: rows.map(({ path, audience, weeks, ...row }) => {
+    /** How many moved besides these. */
+    more: Math.max(0, rows.length - MOVED_MOST),
+    pages: rows.slice(0, MOVED_MOST).map(({ path, audience, weeks, ...row }) => {
       const [views, expected] = [row[audience], row[`${audience}_expected`] ?? 0];
       return {
         path,

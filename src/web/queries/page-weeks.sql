@@ -1,11 +1,12 @@
 -- Grain: one row per fully loaded week of a range and audience, with the views expected of the page.
--- As in the macro movers, they follow from its eight full weeks before and the trend of the site, here
--- of the hundred most read pages. NULL with fewer than three weeks before.
+-- As in the macro movers, they follow from its eight full weeks before without an outage and the trend of
+-- the site, here of the hundred most read pages, and 95% of weeks lie within. NULL with fewer than three
+-- weeks before.
 WITH
   whole_week AS (
     SELECT week, row_number() OVER (ORDER BY week) AS number
     FROM site_weeks
-    WHERE project = $project AND days_loaded = 7 AND week BETWEEN date_trunc('week', $from::DATE)::DATE - 84 AND $to::DATE - 6
+    WHERE project = $project AND is_whole AND week BETWEEN date_trunc('week', $from::DATE)::DATE - 84 AND $to::DATE - 6
   ),
 
   top AS (
@@ -96,11 +97,8 @@ SELECT
   cell.week,
   cell.audience,
   cell.n::BIGINT AS views,
-  round(mu)::BIGINT AS expected,
   if(mu IS NULL, NULL, greatest(0, mu * exp(-2 * sigma) - 0.5)) AS low,
-  if(mu IS NULL, NULL, greatest(0, mu * exp(2 * sigma) - 0.5)) AS high,
-  -- One week in twenty lies outside the band by chance, so only those further away are listed.
-  coalesce(greatest(cell.n, mu) >= 20 AND abs(ln((cell.n + 0.5) / mu)) >= greatest(ln(1.25), 3 * sigma), false) AS is_far
+  if(mu IS NULL, NULL, greatest(0, mu * exp(2 * sigma) - 0.5)) AS high
 FROM cell LEFT JOIN measured USING (audience, week)
 WHERE cell.is_own AND cell.week >= date_trunc('week', $from::DATE)::DATE
 ORDER BY cell.week, cell.audience

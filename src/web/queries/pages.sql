@@ -1,15 +1,23 @@
 -- Grain: one row per page, or per section, that matches the filters, one screen of them; `found` counts all, and the
 -- `all_` columns add them up. `files` are the views of files and system addresses, which only their own list has. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
 WITH
+  moved AS (
+    SELECT path, bool_or(audience = 'human') AS human_moved, bool_or(audience = 'ai') AS ai_moved
+    FROM (SELECT unnest(from_json(coalesce($moved, '[]'), '[{"path":"VARCHAR","audience":"VARCHAR"}]'), recursive := true))
+    GROUP BY path
+  ),
+
   page AS (
     SELECT
-      * EXCLUDE (project),
+      * EXCLUDE (project, human_moved, ai_moved),
+      if($moved IS NULL OR $per <> 'page', NULL, coalesce(human_moved, false)) AS human_moved,
+      if($moved IS NULL OR $per <> 'page', NULL, coalesce(ai_moved, false)) AS ai_moved,
       human + ai AS views,
       -- Relative to as many days as are loaded now. Nothing is compared across a day on which counting changed.
       if(total_before > 0 AND total_change IS NULL, NULL, days_loaded / nullif(days_before, 0)) AS sides,
       round(human - coalesce(human_before, 0) * sides)::BIGINT AS human_gained,
       round(ai - coalesce(ai_before, 0) * sides)::BIGINT AS ai_gained
-    FROM range_changes
+    FROM range_changes LEFT JOIN moved USING (path)
     WHERE project = $project
   ),
 
@@ -31,7 +39,7 @@ WITH
       is_page <> ($only = 'files') AND CASE $only
         WHEN 'gone' THEN views = 0
         WHEN 'new' THEN views > 0 AND is_new
-        WHEN 'moved' THEN human_is_unusual OR ai_is_unusual
+        WHEN 'moved' THEN human_moved OR ai_moved
         WHEN 'unread' THEN is_unread
         ELSE views > 0
       END AS is_listed
@@ -41,8 +49,8 @@ WITH
       AND ($section = '' OR section_of(path) = $section)
       AND (($min_share = 0 AND $max_share = 1) OR ai_share BETWEEN $min_share AND $max_share)
       AND CASE $readers
-        WHEN 'human' THEN views > 0 AND human >= 10 * ai
-        WHEN 'ai' THEN views > 0 AND ai >= 10 * human
+        WHEN 'human' THEN path IN (SELECT path FROM one_sided($from, $to, per := $per, project_id := $project) WHERE audience = 'human')
+        WHEN 'ai' THEN path IN (SELECT path FROM one_sided($from, $to, per := $per, project_id := $project) WHERE audience = 'ai')
         WHEN 'both' THEN human < 10 * ai AND ai < 10 * human
         ELSE true
       END
