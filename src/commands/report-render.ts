@@ -55,7 +55,7 @@ export async function renderReport(
       );
     }),
   );
-  for (const { message } of empty) runtime.output.note(message);
+  for (const { error } of empty) runtime.output.note(error.message);
   const environment = withoutSecrets(runtime.environment, settings);
   if (options.open === true)
     for (const file of files) if (file !== undefined) openInBrowser(file, environment, runtime.output);

@@ -71,7 +71,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
     for (const stranger of recipientsOf(mailings).filter((one) => !isConfigured(one)))
       runtime.output.note(`${stranger} is not in reports.${name}.to, so it gets only this email.`);
     const sent = await runner.aside('report', () => send(parts, mailings, options));
-    for (const { message } of sent?.empty ?? []) runtime.output.note(message);
+    for (const { error } of sent?.empty ?? []) runtime.output.note(error.message);
     for (const { delivery, isNew } of sent?.deliveries ?? [])
       runtime.output.data(deliveryLine(delivery, runtime, { isNew }));
   });

@@ -99,6 +99,16 @@ export function shownPath(path: string, longest = LONGEST_SHOWN): string {
   return `${head.join('')}…${characters.slice(-TAIL).join('')}`;
 }
 
+/** Text of at most so many characters, as `lengthOf` counts them, cut after a word if there is one. */
+export function shortened(text: string, longest: number, lengthOf = (text: string) => text.length): string {
+  if (lengthOf(text) <= longest) return text;
+  const characters = Array.from(text);
+  let end = Math.min(characters.length, longest);
+  const start = () => characters.slice(0, end).join('');
+  while (end > 0 && lengthOf(`${start()}…`) > longest) end -= 1;
+  return `${start().replace(/(?<=\S)\s+\S{0,40}$/u, '')}…`;
+}
+
 /**
  * The URL of a page of the site; undefined if no site is configured or the path does not start with
  * a single slash (browsers read `//host` and `/\host` as another site).

@@ -1,5 +1,5 @@
-import { chatParts } from '../format/chat.js';
-import { escapeMarkup } from '../format/text.js';
+import { chatLink, chatParts, fittingMessage } from '../format/chat.js';
+import { escapeMarkup, shortened } from '../format/text.js';
 import type { DeliveryKey } from '../state/emails.js';
 import type { Channel, Post } from './channel.js';
 import { fingerprintOf } from './delivery.js';
@@ -31,23 +31,26 @@ export function composePost(key: DeliveryKey, notice: ChannelContent, channel: C
 const MAX_TEXT = 2_800;
 const MAX_HEADING = 150;
 
-const cut = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
-
 const LINK = 'Open the report';
+
+/** The message as far as it fits, with a link to the rest. */
+const fitting = (message: string, pageUrl: string | null, lengthOf: (text: string) => number): string =>
+  fittingMessage(message, MAX_TEXT, lengthOf, pageUrl === null ? null : chatLink(pageUrl, LINK));
 
 /** Text is escaped, so that a path cannot mention a channel or forge a link. */
 function slackMessage({ subject, chat, pageUrl }: ChannelContent) {
   const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
   const body = subject.length > MAX_HEADING ? `${subject}\n\n${chat}` : chat;
-  const written = chatParts(body).map(({ words, href }) =>
-    href === null ? escapeMarkup(words) : slackLink(href, words),
-  );
+  const written = (text: string): string =>
+    chatParts(text)
+      .map(({ words, href }) => (href === null ? escapeMarkup(words) : slackLink(href, words)))
+      .join('');
+  const shown = written(fitting(body, pageUrl, (text) => written(text).length));
   return {
     text: escapeMarkup(subject),
     blocks: [
-      { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
-      section(wholeParts(written, MAX_TEXT)),
+      { type: 'header', text: { type: 'plain_text', emoji: false, text: shortened(subject, MAX_HEADING) } },
+      section(shown),
       ...(pageUrl === null ? [] : [section(slackLink(pageUrl, LINK))]),
     ],
   };
@@ -55,20 +58,6 @@ function slackMessage({ subject, chat, pageUrl }: ChannelContent) {
 
 const slackLink = (href: string, words: string): string =>
   `<${escapeMarkup(href).replaceAll('|', '%7C')}|${escapeMarkup(words)}>`;
-
-/** The parts that fit, so that neither a link nor an escaped character is cut; only words may be. */
-function wholeParts(parts: readonly string[], length: number): string {
-  let text = '';
-  for (const part of parts) {
-    const room = length - text.length;
-    if (part.length > room)
-      return room < 1 || part.startsWith('<')
-        ? `${text}…`
-        : text + cut(part, room).replace(/&[a-z]{0,3}…$/, '…');
-    text += part;
-  }
-  return text;
-}
 
 /** Teams interprets Markdown in text blocks, but not in text runs. */
 function teamsMessage({ subject, chat, pageUrl }: ChannelContent) {
@@ -82,7 +71,7 @@ function teamsMessage({ subject, chat, pageUrl }: ChannelContent) {
       ...(href !== null && { selectAction: { type: 'Action.OpenUrl', url: href } }),
     })),
   });
-  const lines = cut(chat, MAX_TEXT).split('\n');
+  const lines = fitting(chat, pageUrl, ({ length }) => length).split('\n');
   return {
     type: 'message',
     attachments: [

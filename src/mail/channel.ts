@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isUnencrypted } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
+import { shortened } from '../format/text.js';
 import { timeLimit } from '../sleep.js';
 import type { DeliveryKey } from '../state/emails.js';
 import type { Attempt } from '../state/sender.js';
@@ -74,7 +75,7 @@ export async function post(
   const { url, key, secrets } = channel;
   const outcome = (kind: SendOutcome['kind'], words: string): SendOutcome => {
     const said = redactor(secrets)(`${channel.kind} at ${url.host} ${words}`);
-    return { kind, words: said.slice(0, MAX_WORDS) };
+    return { kind, words: shortened(said, MAX_WORDS) };
   };
   const headers = {
     'content-type': 'application/json; charset=utf-8',

@@ -8,6 +8,7 @@ import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
+import { shortened } from '../format/text.js';
 import { MAX_WORDS } from './delivery.js';
 
 /** The mail server that emails are sent through. */
@@ -108,7 +109,7 @@ export async function speakSmtp(
   const email = 'bytes' in topic ? topic : undefined;
   const domain = 'bytes' in topic ? topic.envelope.from.split('@').at(-1) : topic.domain;
   const redact = redactor(login === undefined ? [] : secretsOf(login));
-  const shown = (words: string) => redact(words).slice(0, MAX_WORDS);
+  const shown = (words: string) => shortened(redact(words), MAX_WORDS);
   let stage: keyof typeof DOING = 'connect';
   const connection = await openConnection(server, domain, timeouts);
   const signal = timeLimit(timeouts.totalMs, interruption);

@@ -2,7 +2,7 @@ import { effectWords, type JobEffect } from '../agents/job-effects.js';
 import { ENDED_STATUSES } from '../api/schema.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
+import { escapeLines, escapeUnsafe, indented, section, shortened } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
 import type { Unknown } from '../service/status.js';
 import type { Job, RecordedChange } from '../state/jobs.js';
@@ -72,7 +72,7 @@ const stateOf = ({ state, remote_status }: Job): string =>
 /** `jobs show` has the full note. */
 const shortOutcome = (job: Job): string =>
   job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
-    ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
+    ? shortened(outcomeOf(job), NOTE_LENGTH)
     : outcomeOf(job);
 
 const outcomeOf = (job: Job): string => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Day } from '../day.js';
+import type { Day, DayRange } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
@@ -36,27 +36,34 @@ const HISTORY =
 const historyRow = z.object({ first: dayColumn, last: dayColumn });
 
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
-export class NothingLoadedError extends ConfigurationError {}
+export class NothingLoadedError extends ConfigurationError {
+  constructor(
+    message: string,
+    /** The days of the project that are loaded; null for none. */
+    readonly history: DayRange | null = null,
+  ) {
+    super(message);
+  }
+}
 
 /**
- * Works on one item after another. Returns the results, and the errors of the items with nothing
- * loaded, such as a project before its launch. Throws the first of these if it is true of all items.
+ * Works on one item after another. Returns the results, and the items with nothing loaded, such as a project before its launch. Throws the first of these if it is true of all items.
  */
 export async function eachLoaded<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
-): Promise<{ results: Result[]; empty: NothingLoadedError[] }> {
+): Promise<{ results: Result[]; empty: { item: Item; error: NothingLoadedError }[] }> {
   const results: Result[] = [];
-  const empty: NothingLoadedError[] = [];
+  const empty: { item: Item; error: NothingLoadedError }[] = [];
   for (const item of items)
     try {
       results.push(await work(item));
     } catch (error) {
       if (!(error instanceof NothingLoadedError)) throw error;
-      empty.push(error);
+      empty.push({ item, error });
     }
   const [first] = empty;
-  if (first !== undefined && results.length === 0) throw first;
+  if (first !== undefined && results.length === 0) throw first.error;
   return { results, empty };
 }
 
@@ -82,6 +89,7 @@ export async function readCoverage(
       (history === undefined
         ? `is empty: load it with readership export --project ${project.id}.`
         : `covers ${plainDayRange(history)}.`),
+    history,
   );
 }
 

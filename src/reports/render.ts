@@ -10,7 +10,7 @@ import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../history/duckdb.js';
 import { type QueryRows, ROWS_IN_MAIL, runQueries, tablesOf } from './answers.js';
 import { chartsOf, readNotes } from './charts.js';
-import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
+import { cautionsOf, type ModelContext, type NothingLoadedError, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { linksOf } from './pages.js';
@@ -191,21 +191,30 @@ async function formsOf(
   };
 }
 
-/** Reports about several projects as one email, the largest news first: its headline is the subject. */
+/**
+ * Reports about several projects as one email, the largest news first: its headline is the subject. Then come the projects
+ * with nothing loaded for the period.
+ */
 export async function digestOf(
   place: ReportPlace,
   { report: { title }, period, cautions = [] }: ReportRequest,
   reports: readonly PreparedReport[],
+  empty: readonly { readonly item: ReportedProject; readonly error: NothingLoadedError }[],
 ) {
   const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
   const editions = reports
     .toSorted((one, two) => stakeOf(two) - stakeOf(one))
     .map(({ news, preheader, pageUrl }) => ({ news: news(), preheader, pageUrl }));
   const [first] = editions;
-  const others = editions.length === 1 ? '' : `; ${counted(editions.length - 1, 'more project')}`;
+  const without = empty.map(({ item: { id, name }, error: { history } }) => ({ id, name, history }));
+  const more = editions.length + without.length - 1;
+  const others = more === 0 ? '' : `; ${counted(more, 'more project')}`;
   const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
-  const heading = { subject, preheader: first?.preheader ?? '', pageUrl: null };
-  const shown = { period, cautions, editions, report: { title } };
+  const { serve } = place.settings;
+  const pageUrl = serve?.url === undefined ? null : `${serve.url}/reports`;
+  const heading = { subject, preheader: first?.preheader ?? '', pageUrl };
+  const shown = { period, cautions, editions, without, others: more, report: { title } };
   const { chat, email } = await formsOf(place, 'digest', heading, () => shown);
-  return { subject, pageUrl: null, model: { projects: reports.map(({ model }) => model) }, chat, email };
+  const model = { projects: reports.map(({ model }) => model), without };
+  return { subject, pageUrl, model, chat, email };
 }

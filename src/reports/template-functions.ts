@@ -8,7 +8,7 @@ import { isSize, type Size } from '../charts/svg.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
-import { chatLink, markedForChats } from '../format/chat.js';
+import { chatLink, ITEM, markedForChats } from '../format/chat.js';
 import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 import { pageLink } from './pages.js';
 import { type chartOf, viewsChart, weeksSparkline, weeksText } from './weekly/chart.js';
@@ -114,6 +114,8 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   chat(this: unknown, { fn }: HelperOptions) {
     return markedForChats(fn(this));
   },
+  /** `{{item}}` before an item of a list: a chat gets it whole or not at all. */
+  item: () => ITEM,
   webLink: of(text.nullable(), webLink),
 
   /** Length of a bar, relative to the longest one. Anything above zero is visible. */

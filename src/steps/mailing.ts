@@ -94,16 +94,20 @@ export async function reportNotice(
   const sent = report.model === 'weekly' ? sentAbout(state, mailing, before) : undefined;
   const cautions =
     sent === undefined ? [] : lateData(audience, sent, before, await readViews(reader, mailing, before));
-  const request = { report, period, where: audience.where, now, cautions };
-  const { results: editions } = await eachLoaded(projects, (project) =>
+  const figures = await readViews(reader, mailing, period);
+  const { where } = audience;
+  // A pattern may be mistyped, and what has no views would look like what is not shown.
+  if (where !== undefined && figures.human + figures.ai === 0)
+    cautions.push(`No page that matches ${where} was viewed on these days.`);
+  const request = { report, period, where, now, cautions };
+  const { results: editions, empty } = await eachLoaded(projects, (project) =>
     prepareReport(place, reader, project, request),
   );
   const [first] = editions;
   if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
   const { subject, pageUrl, model, chat, email } = audience.digest
-    ? await digestOf(place, request, editions)
+    ? await digestOf(place, request, editions, empty)
     : first;
-  const figures = await readViews(reader, mailing, period);
   return { kind: 'report', subject, pageUrl, chat: chat(), data: model, figures, email };
 }
 

@@ -96,7 +96,7 @@ export function fitted(answer: Readonly<Record<string, unknown>>): Record<string
     );
     const most = Math.max(0, sizeOf(value) - (size - room));
     const all = z.union([z.string(), z.array(z.unknown())]).parse(value);
-    const kept = typeof all === 'string' ? all.slice(0, most / 2) : startWithin(all, most);
+    const kept = typeof all === 'string' ? wholeLines(all, most / 2) : startWithin(all, most);
     shown[name] = kept;
     const counts = `${thousands(kept.length)} of ${thousands(all.length)}`;
     notes.push(
@@ -105,6 +105,9 @@ export function fitted(answer: Readonly<Record<string, unknown>>): Record<string
   }
   return notes.length === 0 ? shown : { ...shown, note: notes.join(' ') };
 }
+
+const wholeLines = (text: string, most: number): string =>
+  text.slice(0, text.lastIndexOf('\n', most) + 1) || text.slice(0, most);
 
 const sizeOf = (value: unknown): number => JSON.stringify({ value }).length;
 

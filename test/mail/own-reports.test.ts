@@ -41,10 +41,10 @@ async function write(file: string, text: string): Promise<void> {
 
 const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 
-function report(time: string, reports: object, projects: object[] = [DOCS]) {
+function report(time: string, reports: object, projects: object[] = [DOCS], more: object = {}) {
   const mail = { from: 'Readership <readership@example.com>' };
   const parts = partsOf(test.history, {
-    settings: { projects, reports, mail, channels: { chat: { kind: 'teams' } } },
+    settings: { projects, reports, mail, channels: { chat: { kind: 'teams' } }, ...more },
     workspace: {
       workspaceDir: test.directory,
       historyFile: join(test.directory, 'history.duckdb'),
@@ -106,6 +106,9 @@ describe('a report that a workspace defines', () => {
     expect(all.text).toContain('/page-3');
     expect(part.text).toContain('/page-2');
     expect(part.text).not.toContain('/page-3');
+    await report(MONDAY, { sections: { to: ['none@example.com'], where: '/pgae/**' } });
+    const [none = expect.fail()] = await test.mailsTo('none@example.com');
+    expect(none.text).toContain('! No page that matches /pgae/** was viewed on these days.\n');
   });
 
   it('whose queries cannot be limited to a part is refused with the reason', async () => {
@@ -162,11 +165,31 @@ describe('a report that a workspace defines', () => {
     ]);
     expect((await report(at, reports, projects)).detail.deliveries).toEqual([]);
     const [{ subject, text } = expect.fail()] = await test.mailsTo('head@example.com');
-    expect(subject).toBe('Sections, Oct 1 – 31, 2026: Acme Docs: Sections; 1 more project');
-    expect(text?.match(/Oct 1|31, 2026/g)).toHaveLength(2);
+    expect(subject).toBe('Sections, Oct 1 – 31, 2026: Acme Docs: Sections; 2 more projects');
+    // Without a name, a project is called by its id.
+    expect(text).toContain('\nprj_3\nNo views are loaded for Oct 1 – 31: its history is empty.\n');
     const link = 'https://reports.example.com/prj_2/sections-2026-10.html';
     for (const words of ['Acme Docs: Sections\n', 'Acme API: Sections\n', link])
       expect(text).toContain(words);
+  });
+
+  it('is a digest of forty of which a chat gets the first ones whole, and how many more there are', async () => {
+    const names = Array.from({ length: 39 }, (_, index) => `Docs ${index + 10}`);
+    const projects = [DOCS, ...names.map((name, index) => ({ id: `prj_${index + 10}`, name }))];
+    const weekly = { to: ['chat', 'head@example.com'], digest: true };
+    const serve = { url: 'https://readers.example.com' };
+    await report(MONDAY, { weekly }, projects, { serve });
+    const body = chat.seen[0]?.body ?? '';
+    const named = names.filter((name) => body.includes(`{"type":"TextRun","text":"${name}"}`));
+    expect(named).toEqual(names.slice(0, named.length));
+    const nothing = 'No views are loaded for Nov 9 – 15: its history is empty.';
+    expect(body.split(`"text":"${nothing}"`)).toHaveLength(named.length + 1);
+    const link = { type: 'Action.OpenUrl', url: 'https://readers.example.com/reports' };
+    expect(body).toContain(`"text":"${39 - named.length} more: "}`);
+    expect(body).toContain(`"text":"Open the report","selectAction":${JSON.stringify(link)}}`);
+    expect(named.length).toBeGreaterThan(10);
+    const [{ text } = expect.fail()] = await test.mailsTo('head@example.com');
+    for (const name of names) expect(text).toContain(`\n${name}\n${nothing}\n`);
   });
 
   it('with mail: false is not emailed, and the configuration is refused', async () => {
