@@ -20,6 +20,7 @@ import {
   type SelectionState,
   selectPages,
 } from './select.js';
+import { readVariants, type Variants } from './variants.js';
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
 const NEAR_PATHS = readSql(import.meta.url, 'statements/near-paths.sql');
@@ -34,6 +35,7 @@ export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], '
  */
 export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
+  readonly variants: Variants;
   readonly skips: ReturnType<typeof skippedNow>;
   /** Full weeks of history behind the selection, at most 8. */
   readonly weeks: number;
@@ -50,13 +52,19 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
-/** The pages with enough views, the most viewed first. They are the same all day. */
-export const readCandidates = (
+/** The pages with enough views, the most viewed first, and their translations and versions. They are the same all day. */
+export async function readRanking(
   reader: Reader,
   project: string,
-  { minWeeklyViews }: Pick<PlanRules, 'minWeeklyViews'>,
+  rules: Pick<Settings['improve'], 'minWeeklyViews' | 'variants'>,
   now: Date,
-): Promise<Candidate[]> => reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews });
+): Promise<Pick<PlanInput, 'candidates' | 'variants'>> {
+  const { minWeeklyViews } = rules;
+  return {
+    candidates: await reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews }),
+    variants: await readVariants(reader, project, rules, now),
+  };
+}
 
 const otherAddresses = z.object({
   week: dayColumn,
@@ -88,7 +96,7 @@ export async function unknownPage(reader: Reader, project: string, path: string)
 }
 
 /** What a plan is made from, besides what is stored of jobs and skips. */
-export type PlanInput = Pick<SelectionState, 'isListed' | 'only'> & {
+export type PlanInput = Pick<SelectionState, 'isListed' | 'only' | 'variants'> & {
   readonly candidates: readonly Candidate[];
   readonly now: Date;
 };
@@ -98,7 +106,7 @@ export function planImprovement(
   state: State,
   project: string,
   rules: PlanRules,
-  { candidates, now, isListed, only }: PlanInput,
+  { candidates, variants, now, isListed, only }: PlanInput,
 ): ImprovePlan {
   const jobs = readJobs(state, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
@@ -108,13 +116,26 @@ export function planImprovement(
   const selection = selectPages(candidates, rules, {
     busy: new Map([...skipped, ...busyPages(jobs, rules, now)]),
     rejected: rejectedPages(jobs),
+    variants,
     isListed,
     only,
     room: toPlan.count,
   });
   const inReview = jobs.filter(isInReview);
   const weeks = candidates[0]?.weeks.length ?? 0;
-  return { ...selection, waiting, toSend, toPlan, skips, weeks, week, plannedThisWeek, inReview, now };
+  return {
+    ...selection,
+    variants,
+    waiting,
+    toSend,
+    toPlan,
+    skips,
+    weeks,
+    week,
+    plannedThisWeek,
+    inReview,
+    now,
+  };
 }
 
 /** The pages that are skipped now, each with that as the reason. */

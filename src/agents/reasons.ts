@@ -29,6 +29,7 @@ const days = z.int();
 const reasonSchema = z.discriminatedUnion('code', [
   rankedReason,
   z.object({ code: z.enum(['not-plain', 'excluded', 'not-in-sitemap', 'few-weeks']) }),
+  z.object({ code: z.literal('variant'), of: z.string(), has_job: z.boolean() }),
   z.object({ code: z.literal('gone'), lately: latelyIfKnown }),
   z.object({ code: z.literal('few-views'), minimum: z.int() }),
   z.object({ code: z.enum(['few-days', 'few-days-by-people']), days }),
@@ -71,6 +72,10 @@ export function reasonWords(reason: Reason): string {
       return 'not in the sitemap';
     case 'gone':
       return goneWords(reason.lately);
+    case 'variant':
+      return reason.has_job
+        ? `translation or version of ${reason.of}, which has, or recently had, a job`
+        : `translation or version of ${reason.of}, which has more views`;
     case 'few-views':
       return `fewer than ${thousands(reason.minimum)} views in a typical week (improve.minWeeklyViews)`;
     case 'few-weeks':

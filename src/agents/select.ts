@@ -6,6 +6,7 @@ import { pagePattern } from '../page.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
 import { type Lately, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
+import { sharedPath, type Variants } from './variants.js';
 
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
 export const candidateRow = evidenceRow.extend({
@@ -36,6 +37,8 @@ export interface SelectionState {
   readonly busy: ReadonlyMap<string, Reason>;
   /** Pages whose pull request was rejected: they get a job only if a person names them. */
   readonly rejected: ReadonlyMap<string, Reason>;
+  /** Where the site has translations and versions: of a page in several, the most viewed one is the candidate. */
+  readonly variants: Variants;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
   /** The only pages to flag or leave out; undefined for all pages with enough views. */
@@ -86,8 +89,13 @@ export function selectPages(
   const ranking = isKnownLongEnough ? candidates.filter(({ has_enough }) => has_enough) : [];
   const considered = ranking.filter(({ path }) => only?.includes(path) !== false);
   const isExcluded = exclusion(rules.exclude);
+  const unfit = new Map(ranking.map((page) => [page, flawOf(page, isExcluded(page.path), state)] as const));
+  const variants = variantsOf(
+    ranking.filter((page) => unfit.get(page) === undefined && !page.is_gone),
+    state,
+  );
   const objections = new Map(
-    considered.map((page) => [page, objection(page, isExcluded(page.path), state)] as const),
+    considered.map((page) => [page, unfit.get(page) ?? objection(page, variants, state)] as const),
   );
   const qualifying = considered.filter((page) => objections.get(page) === undefined);
   const ranked = (page: Candidate, code: 'flagged' | 'next'): ConsideredPage => {
@@ -121,23 +129,53 @@ const exclusion = (patterns: readonly string[]): ((path: string) => boolean) =>
   picomatch(patterns.map(pagePattern).flatMap((pattern) => [pattern, pattern.replace('/**/', '/')]));
 
 /** A page in the sitemap needs no further proof that it exists; any other must be viewed regularly. */
-function objection(
-  page: Candidate,
+function flawOf(
+  { path, days_viewed, days_viewed_by_people }: Candidate,
   isExcluded: boolean,
-  { busy, rejected, isListed, only }: SelectionState,
+  { isListed }: SelectionState,
 ): Reason | undefined {
-  const { path, is_gone, days_viewed, days_viewed_by_people } = page;
   if (!isPlainPath(path)) return { code: 'not-plain' };
   if (isExcluded) return { code: 'excluded' };
-  if (isListed !== undefined) {
-    if (!isListed(path)) return { code: 'not-in-sitemap' };
-  } else {
-    if (days_viewed < MIN_DAYS_VIEWED) return { code: 'few-days', days: days_viewed };
-    if (days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
-      return { code: 'few-days-by-people', days: days_viewed_by_people };
-  }
+  if (isListed !== undefined) return isListed(path) ? undefined : { code: 'not-in-sitemap' };
+  if (days_viewed < MIN_DAYS_VIEWED) return { code: 'few-days', days: days_viewed };
+  if (days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
+    return { code: 'few-days-by-people', days: days_viewed_by_people };
+  return undefined;
+}
+
+type VariantsOfPage = (path: string) => {
+  /** The most viewed translation or version that may get a job. */
+  readonly first: string | undefined;
+  /** One that has a job, or had one a short time ago. */
+  readonly busy: string | undefined;
+};
+
+function variantsOf(
+  ranking: readonly Candidate[],
+  { variants, busy, rejected, only }: SelectionState,
+): VariantsOfPage {
+  const shared = (path: string) => sharedPath(path, variants);
+  const first = new Map(ranking.toReversed().map(({ path }) => [shared(path), path] as const));
+  const withJob = [...(only === undefined ? rejected : []), ...busy].filter(
+    ([, { code }]) => code !== 'skipped',
+  );
+  const busyByShared = new Map(withJob.map(([path]) => [shared(path), path] as const));
+  return (path) => ({ first: first.get(shared(path)), busy: busyByShared.get(shared(path)) });
+}
+
+/** What speaks against a page without a flaw. */
+function objection(
+  page: Candidate,
+  variants: VariantsOfPage,
+  { busy, rejected, only }: SelectionState,
+): Reason | undefined {
+  const { path, is_gone } = page;
   const given = busy.get(path) ?? (only === undefined ? rejected.get(path) : undefined);
-  return given ?? (is_gone ? { code: 'gone', lately: latelyOf(page) } : undefined);
+  if (given !== undefined) return given;
+  if (is_gone) return { code: 'gone', lately: latelyOf(page) };
+  const { first, busy: other } = variants(path);
+  if (first !== undefined && first !== path) return { code: 'variant', of: first, has_job: false };
+  return other === undefined || other === path ? undefined : { code: 'variant', of: other, has_job: true };
 }
 
 const latelyOf = (page: Candidate): Lately | null => {

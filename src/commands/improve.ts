@@ -1,6 +1,6 @@
 import { jobStateWords } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement, readCandidates, readOtherAddresses } from '../agents/plan.js';
+import { planImprovement, readRanking, readOtherAddresses } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
@@ -79,9 +79,9 @@ async function showPlan(options: ShowOptions, runtime: Runtime): Promise<ExitCod
     const shown: object[] = [];
     for (const { id: project, name, siteUrl } of projects) {
       const at = now();
-      const candidates = await readCandidates(history, project, rules, at);
+      const ranking = await readRanking(history, project, rules, at);
       const isListed = sitemap?.listedOn(siteUrl);
-      const plan = planImprovement(state, project, rules, { candidates, now: at, isListed });
+      const plan = planImprovement(state, project, rules, { ...ranking, now: at, isListed });
       // A mistake in a template matters only where prompts are shown.
       const proposals =
         options.json === true || options.verbose === true

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import { CONFIG_FILE, DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
+import type { Variants } from '../agents/variants.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 
@@ -15,7 +16,9 @@ export type InitAnswers = Partial<
   Readonly<Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>>
 >;
 
-type Site = InitAnswers & { readonly sitemap: string | undefined };
+type Site = InitAnswers & {
+  readonly sitemap: { readonly address: string; readonly variants: Variants } | undefined;
+};
 
 /**
  * Writes the configuration, adds the secrets to `.env`, which is created if it is missing, and keeps that out of Git: all
@@ -85,8 +88,14 @@ ${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something f
 ${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
 improve:
   mode: plan # flags pages for agents; apply lets run create the jobs
-${sitemap === undefined ? '' : `  # sitemap: ${flow(sitemap)} # without the first #, only pages that it lists get a job\n`}`;
+${sitemap === undefined ? '' : `  # sitemap: ${flow(sitemap.address)} # without the first #, only pages that it lists get a job\n`}${variantsText(sitemap?.variants ?? [])}`;
 }
+
+/** The guess, to be corrected. */
+const variantsText = (variants: Variants): string =>
+  variants.length === 0
+    ? ''
+    : `  # variants: ${flow(variants)} # translations and versions, found by themselves: of a page in several, one gets a job\n`;
 
 /** A new `.env`. */
 const secretsText = ({ key, smtpUrl }: Site): string => `# Keep this file out of version control.

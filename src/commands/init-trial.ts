@@ -1,9 +1,11 @@
 import { readSitemapFile } from '../agents/sitemap.js';
+import { guessVariants, type Variants } from '../agents/variants.js';
 import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { tryMailServer } from '../mail/transport.js';
 import { connections } from '../network.js';
+import { pageOf } from '../page.js';
 import { findingLines } from '../print/status.js';
 import { tryPlatform } from '../service/try-platform.js';
 import { timeLimit } from '../sleep.js';
@@ -48,17 +50,18 @@ const SITEMAP_TIMEOUT_MS = 5_000;
 /** Where a site has its sitemap, usually. */
 export const sitemapOf = (siteUrl: string): string => `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
 
-/** The address of the site's sitemap, found with one request; undefined if there is none. */
+/** The address of the site's sitemap, and the translations and versions in it, found with one request; undefined without one. */
 export async function findSitemap(
   siteUrl: string | undefined,
   { signal }: Runtime,
-): Promise<string | undefined> {
+): Promise<{ readonly address: string; readonly variants: Variants } | undefined> {
   if (siteUrl === undefined) return undefined;
   const address = sitemapOf(siteUrl);
   const agent = connections();
   try {
-    await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal));
-    return address;
+    const { root, addresses } = await readSitemapFile(address, agent, timeLimit(SITEMAP_TIMEOUT_MS, signal));
+    const pages = root === 'urlset' ? addresses.map(({ pathname }) => pageOf(pathname)) : [];
+    return { address, variants: guessVariants(pages) };
   } catch {
     // Most sites without one answer 404, and others a page of HTML.
     signal.throwIfAborted();

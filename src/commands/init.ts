@@ -95,7 +95,10 @@ export const init = simpleCommand('init', {
             !isServerKnown &&
             `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
           sitemap !== undefined &&
-            `- to flag only the pages of ${sitemap}, remove the # before improve.sitemap`,
+            `- to flag only the pages of ${sitemap.address}, remove the # before improve.sitemap`,
+          sitemap !== undefined &&
+            sitemap.variants.length > 0 &&
+            `- translations or versions in the sitemap: ${inSequence(sitemap.variants)}. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants`,
           noCheck !== true &&
             answers.siteUrl !== undefined &&
             sitemap === undefined &&

@@ -63,6 +63,11 @@ const improveSchema = z.strictObject({
   minWeeklyViews: z.int().min(0).default(200),
   exclude: z.array(z.string().min(1)).default([]),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
+  variants: z
+    .union([z.literal('auto'), z.array(z.string().regex(/^(?:\/[^/]+)+$/))], {
+      error: 'write auto, or a list of the beginnings of paths, such as /fr and /docs/v1',
+    })
+    .default('auto'),
 });
 
 /** Where pull requests are looked up. */

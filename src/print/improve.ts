@@ -71,6 +71,7 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
   }
   lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
+  if (details !== undefined) lines.push('', ...indented([variantWords(plan, rules)]));
   if (details?.others !== undefined) lines.push('', ...indented([otherWords(details.others)]));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
@@ -81,6 +82,15 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
       `Not for this page: readership improve --skip ${first.path}`,
     );
   return lines;
+}
+
+function variantWords({ variants }: ImprovePlan, rules: Settings['improve']): string {
+  const found = rules.variants === 'auto' ? 'as guessed from the addresses' : 'as configured';
+  return variants.length === 0
+    ? `No translations or versions, ${found} (improve.variants).`
+    : escapeUnsafe(
+        `Translations and versions, ${found} (improve.variants): ${inSequence(variants)}. Of a page in several, only the most viewed one gets a job.`,
+      );
 }
 
 function otherWords({ week, views, paths, for_ai }: OtherAddresses): string {

@@ -156,6 +156,7 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   gone: 'hardly viewed anymore',
+  variant: 'translations or versions of others',
   rejected: 'rejected by people',
   skipped: 'manually',
 };

@@ -4,7 +4,7 @@ import {
   type ImprovePlan,
   limitWords,
   planImprovement,
-  readCandidates,
+  readRanking,
   unknownPage,
 } from '../agents/plan.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
@@ -86,13 +86,13 @@ export async function approvePages(
   const byPath = new Map<string, Approval>();
   for (const approval of approvals) byPath.set(pageOf(approval.path), approval);
   const only = [...byPath.keys()];
-  const candidates = await readCandidates(reader, project, rules, now);
+  const ranking = await readRanking(reader, project, rules, now);
   const unknown = new Map<string, string | undefined>();
   for (const path of only)
-    if (!candidates.some((page) => page.path === path))
+    if (!ranking.candidates.some((page) => page.path === path))
       unknown.set(path, await unknownPage(reader, project, path));
   return state.transaction(() => {
-    const plan = planImprovement(state, project, rules, { candidates, now, isListed, only });
+    const plan = planImprovement(state, project, rules, { ...ranking, now, isListed, only });
     const jobs = readJobs(state, project);
     return [...byPath].map(([path, approval]): Approved => {
       const job = jobs.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));

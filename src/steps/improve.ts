@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ImprovePlan, planImprovement, readCandidates, unknownPage } from '../agents/plan.js';
+import { type ImprovePlan, planImprovement, readRanking, unknownPage } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
@@ -67,10 +67,10 @@ async function improveProject(
   const { workspace, state, store, session } = parts;
   const rules = workspace.settings.improve;
   const now = session.now();
-  const candidates = await readCandidates(store, project.id, rules, now);
+  const ranking = await readRanking(store, project.id, rules, now);
   // People approve and skip pages meanwhile.
   const plan = await state.transaction(() => {
-    const planned = planImprovement(state, project.id, rules, { candidates, now, isListed });
+    const planned = planImprovement(state, project.id, rules, { ...ranking, now, isListed });
     // Chosen before its jobs are planned, so that reports leave out pages that got one.
     recordChoices(state, project.id, planned, now);
     if (apply)

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { limitWords, planImprovement, type PlanInput, readCandidates } from '../agents/plan.js';
+import { limitWords, planImprovement, type PlanInput, readRanking } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
@@ -67,9 +67,9 @@ export class Proposals {
     const key = JSON.stringify([reader.version, project.id, today]);
     let known = this.#known.get(key);
     if (known === undefined) {
-      const candidates = await readCandidates(reader, project.id, improve, startOfDay(today));
+      const ranking = await readRanking(reader, project.id, improve, startOfDay(today));
       const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
-      known = { candidates, isListed: sitemap?.listedOn(project.siteUrl) };
+      known = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
       this.#known.set(key, known);
     }
     const only = path === '' ? undefined : [path];

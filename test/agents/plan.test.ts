@@ -2,7 +2,7 @@ import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordChoices } from '../../src/steps/improve.js';
 import { changeJob, planJob } from '../../src/agents/job.js';
-import { busyPages, type ImprovePlan, type PlanRules, readCandidates } from '../../src/agents/plan.js';
+import { busyPages, type ImprovePlan, type PlanRules, readRanking } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -72,13 +72,13 @@ describe('the evidence for a page, from the history', () => {
   });
 
   it('is read only for pages with enough views, although a person can name any', async () => {
-    const read = await readCandidates(history.reader, 'prj_sandbox', { minWeeklyViews: 1_000 }, NOW);
-    expect(read.map(({ path }) => path)).toEqual(['/steady']);
+    const rules = { ...RULES, minWeeklyViews: 1_000, variants: 'auto' as const };
+    const { candidates } = await readRanking(history.reader, 'prj_sandbox', rules, NOW);
+    expect(candidates.map(({ path }) => path)).toEqual(['/steady']);
     const only = ['/grew', '/other', '/early'];
     await history.run(
       "INSERT INTO page_views SELECT 'prj_sandbox', min(day) - 1, '/early', '/early', 9, 0, 9 FROM days",
     );
-    const rules = { ...RULES, minWeeklyViews: 1_000 };
     const plan = await planFrom(stores, 'prj_sandbox', rules, { ...AT, only });
     const few = 'fewer than 1,000 views in a typical week (improve.minWeeklyViews)';
     expect(plan.leftOut.map(({ why }) => reasonWords(why))).toEqual([few, few, few]);

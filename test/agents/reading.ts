@@ -3,7 +3,7 @@ import {
   planImprovement,
   type PlanInput,
   type PlanRules,
-  readCandidates,
+  readRanking,
 } from '../../src/agents/plan.js';
 import type { Reader } from '../../src/history/duckdb.js';
 import type { State } from '../../src/state/state.js';
@@ -68,8 +68,8 @@ export const planFrom = async (
   { reader, state }: { readonly reader: Reader; readonly state: State },
   project: string,
   rules: PlanRules,
-  occasion: Omit<PlanInput, 'candidates'>,
+  occasion: Omit<PlanInput, 'candidates' | 'variants'>,
 ): Promise<ImprovePlan> => {
-  const candidates = await readCandidates(reader, project, rules, occasion.now);
-  return planImprovement(state, project, rules, { candidates, ...occasion });
+  const ranking = await readRanking(reader, project, { variants: 'auto', ...rules }, occasion.now);
+  return planImprovement(state, project, rules, { ...ranking, ...occasion });
 };

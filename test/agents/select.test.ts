@@ -10,6 +10,7 @@ const NO_PULL_REQUEST = { pr_link: null, merged_on: null, closed_on: null, merge
 const FREE = {
   busy: new Map<string, Reason>(),
   rejected: new Map<string, Reason>(),
+  variants: [],
   isListed: undefined,
   room: 99,
 };

@@ -79,8 +79,10 @@ describe('readership init', () => {
     const asked: string[] = [];
     const site = await serve((request, response) => {
       asked.push(request.url.pathname);
-      const page = '<url><loc>https://docs.example.com/guide</loc></url>';
-      response.end(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${page}</urlset>`);
+      const pages = ['/guide', '/fr/guide'].map(
+        (path) => `<url><loc>https://docs.example.com${path}</loc></url>`,
+      );
+      response.end(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${pages.join('')}</urlset>`);
     });
     const address = site.baseUrl.replace('http://', '');
     const { baseUrl, projectId } = await serveSandbox();
@@ -97,7 +99,8 @@ describe('readership init', () => {
     const { stdout } = endedWith(0, await callCli(args, { cwd, env }));
     expect(asked).toEqual(['/sitemap.xml']);
     expect(stdout).toContain(
-      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, remove the # before improve.sitemap\n`,
+      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, remove the # before improve.sitemap\n` +
+        '  - translations or versions in the sitemap: /fr. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants\n',
     );
     const load = async () => (await loadSettings(undefined, cwd)).settings;
     expect(await load()).toMatchObject({
@@ -106,6 +109,8 @@ describe('readership init', () => {
       improve: { mode: 'plan' },
     });
     await replaceIn(cwd, '# sitemap:', 'sitemap:');
+    await replaceIn(cwd, '# variants:', 'variants:');
+    expect((await load()).improve.variants).toEqual(['/fr']);
     expect((await load()).improve.sitemap).toBe(`${site.baseUrl}/sitemap.xml`);
     const plain = await tempDir();
     await callCli(['init', '--url', 'platform.example.com', '--project', 'p', '--no-check'], { cwd: plain });
