@@ -3,6 +3,7 @@ import { readJobsWithEffects } from '../agents/job-effects.js';
 import { addDays, earlierBy } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { AUDIENCES } from '../format/audience.js';
+import { plainDayRange } from '../format/days.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import { pageOf } from '../page.js';
 import type { Parameters, Row } from '../history/duckdb.js';
@@ -119,7 +120,7 @@ export async function marksOf(question: Pick<PageRequest, 'rows' | 'range' | 'qu
     throw new ConfigurationError('What moved is known of pages, not of sections: list pages.');
   if (query.only === 'moved' && range.days !== 7)
     throw new ConfigurationError(
-      `What moved is known of seven days: choose ${range.week} to ${addDays(range.week, 6)}, for example.`,
+      `What moved is known of seven days only: choose ${plainDayRange({ first: range.week, last: addDays(range.week, 6) })}, for example.`,
     );
   return movedIn(question);
 }

@@ -193,7 +193,7 @@ describe('the list of pages', () => {
     );
     const bold = (text: string) =>
       [...text.matchAll(/<tr><th scope="row" class="path"><a [^>]*title="([^"]*)"(.*?)<\/tr>/gs)].flatMap(
-        ([, path = '', cells = '']) => (cells.includes('change moved') ? [path] : []),
+        ([, path = '', cells = '']) => (cells.includes('change has-moved') ? [path] : []),
       );
     for (const text of [overview, all]) for (const path of bold(text)) expect(paths).toContain(path);
     expect(bold(all).length).toBeGreaterThan(0);
@@ -201,14 +201,16 @@ describe('the list of pages', () => {
     expect(csv.trim().split('\n')).toHaveLength(1 + paths.length);
     for (const path of paths) {
       const page = await ask(`/page?${week}&path=${encodeURIComponent(path)}`);
-      expect(page.text, path).toContain('class="change moved"');
+      expect(page.text, path).toContain('class="change has-moved"');
     }
     // Nothing else is judged, so nothing is marked.
     const longer = await ask('/pages?project=prj_1&range=13w');
     expect(bold(longer.text)).toEqual([]);
     expect(longer.text).not.toContain('In bold');
     const refused = await ask('/pages?project=prj_1&range=13w&only=moved');
-    expect(refused.text).toContain('What moved is known of seven days: choose 2026-11-09 to 2026-11-15');
+    expect(refused.text).toContain(
+      'What moved is known of seven days only: choose Nov 9 – 15, 2026, for example.',
+    );
   });
 
   it.each(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path'])(
