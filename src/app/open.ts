@@ -73,7 +73,7 @@ export const withParts = <Result>(
         return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
       };
       const sender = new Sender({ state, worker, here, witness, carried: () => store.carried(), whyNot });
-      // One for the whole command, because it remembers that the server stopped answering.
+      // One for the whole command, because it remembers that the server takes no more emails.
       let opened: MailTransport | undefined;
       const transport = () => (opened ??= credentials.openTransport());
       const outgoing = { transport, channels: credentials.channels };

@@ -8,7 +8,7 @@ import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
-import { parseSmtpUrl } from '../mail/smtp.js';
+import { parseSmtpUrl } from '../mail/smtp-url.js';
 import { askLine } from '../terminal/person.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
 import { EXAMPLE, type InitAnswers, KEY, writeFiles } from './init-files.js';

@@ -84,11 +84,14 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
   const { workspace, state, session } = parts;
   const admission = options.force === true ? 'force' : 'unsettled';
   const attempted: Delivery[] = [];
+  let pausedBy: string | undefined;
   const { results, empty } = await eachLoaded(mailings, async (mailing) => {
     const recipients = mailing.audience.to;
     const { reports } = workspace.settings;
     const period = choosePeriod(mailing.report.period, options.period, session.now(), reports);
-    attempted.push(...(await sendMailing(parts, mailing, period, recipients, admission)));
+    const sent = await sendMailing(parts, mailing, period, recipients, admission);
+    attempted.push(...sent.deliveries);
+    pausedBy ??= sent.pausedBy;
     return deliveriesOf(state, mailing)
       .filter((one) => one.period === period.name)
       .filter((one) => recipients.some((to) => isSameRecipient(to, one.recipient)));
@@ -98,6 +101,6 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
   const numbers = attempted.map(({ attempt }) => attempt);
   const deliveries = found.map((delivery) => ({ delivery, isNew: numbers.includes(delivery.attempt) }));
   // What was refused before is still not delivered.
-  const { error } = sentOf(found);
-  return { detail: { deliveries, empty }, summary: sentOf(attempted).words, error };
+  const { error } = sentOf({ deliveries: found, pausedBy });
+  return { detail: { deliveries, empty }, summary: sentOf({ deliveries: attempted, pausedBy }).words, error };
 }

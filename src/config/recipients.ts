@@ -1,11 +1,12 @@
 import addressParser from 'nodemailer/lib/addressparser';
+import { domainToUnicode } from 'node:url';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
 import { ONE_LINE, parsedBy } from './values.js';
 
 declare const addressBrand: unique symbol;
 
-/** A bare email address with its domain in lower case. */
+/** A bare email address with its domain in lower case, and an international one in its own letters. */
 export type MailAddress = string & { readonly [addressBrand]: true };
 
 /** The sender of an email; the name may be empty. */
@@ -28,8 +29,10 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   const trimmed = text.trim();
   if (trimmed.length > MAX_LENGTH || !isSafe(trimmed) || !BARE.test(trimmed)) return undefined;
   const domainStart = trimmed.indexOf('@') + 1;
-  // The part before the @ is sent as it is written, in case a mail server distinguishes case.
-  return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
+  const domain = trimmed.slice(domainStart).toLowerCase();
+  // The part before the @ is sent as it is written, in case a mail server distinguishes case. An international domain
+  // has two spellings, which are one recipient.
+  return (trimmed.slice(0, domainStart) + (domainToUnicode(domain) || domain)) as MailAddress;
 }
 
 /**
@@ -42,6 +45,9 @@ export function parseSender(text: string): Sender | undefined {
   const address = parseMailAddress(only.address);
   return address === undefined || !isSafe(only.name) ? undefined : { name: only.name, address };
 }
+
+/** The part before the @. */
+export const localPartOf = (address: MailAddress): string => address.slice(0, address.indexOf('@'));
 
 /** The part after the @. */
 export const domainOf = (address: MailAddress): string => address.slice(address.indexOf('@') + 1);

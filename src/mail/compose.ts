@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { domainOf, isAddress, type Recipient, type Sender } from '../config/recipients.js';
+import { domainOf, isAddress, localPartOf, type Recipient, type Sender } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import type { DeliveryKey } from '../state/emails.js';
@@ -7,7 +7,7 @@ import type { Channel, Post } from './channel.js';
 import { type ChannelContent, composePost } from './channel-post.js';
 import { type Figures, fingerprintOf } from './delivery.js';
 
-/** The content of an email. The HTML refers to images as `cid:<cid>`. */
+/** The content of an email. The HTML refers to images as `cid:<cid>`, which composing makes unique. */
 export interface MailContent {
   readonly subject: string;
   readonly html: string;
@@ -76,6 +76,12 @@ export async function compose(
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   // An email that is sent again has the same id, so that email clients show it once.
   const id = `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
+  // Some email clients keep pictures by their ids, and would show another email's.
+  const uniqueId = (cid: string) => `${fingerprintOf(key)}.${cid}`;
+  const html = content.pictures.reduce(
+    (text, { cid }) => text.replaceAll(`"cid:${cid}"`, `"cid:${uniqueId(cid)}"`),
+    content.html,
+  );
   const composed = new MailComposer({
     from: { name: from.name, address: from.address },
     to: { name: '', address: key.recipient },
@@ -83,9 +89,9 @@ export async function compose(
     date: now,
     messageId: id,
     text: content.text,
-    html: content.html,
+    html,
     attachments: content.pictures.map(({ cid, png }) => ({
-      cid,
+      cid: uniqueId(cid),
       content: Buffer.from(png),
       contentType: 'image/png',
       contentDisposition: 'inline' as const,
@@ -93,8 +99,10 @@ export async function compose(
     })),
     headers: {
       'Auto-Submitted': 'auto-generated',
+      // Exchange heeds only this one, and would answer that someone is out of office.
+      'X-Auto-Response-Suppress': 'All',
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
-      'List-Unsubscribe': `<mailto:${from.address}?subject=unsubscribe>`,
+      'List-Unsubscribe': `<mailto:${inMailto(from)}?subject=unsubscribe>`,
     },
     // Not random, so that composing twice produces the same bytes.
     baseBoundary: fingerprintOf(key),
@@ -113,6 +121,10 @@ export async function compose(
 /** Lets readers filter a report's emails: the same for every period and recipient. */
 const listOf = ({ report, project }: DeliveryKey): string =>
   `${report}.${project}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
+
+/** An address in a `mailto:` link, which has only ASCII: in a header, anything else would make it encoded text. */
+const inMailto = (sender: Sender): string =>
+  `${encodeURIComponent(localPartOf(sender.address))}@${asciiDomain(sender)}`;
 
 /** The domain of a sender as SMTP and headers write it. */
 export const asciiDomain = ({ address }: Sender): string =>

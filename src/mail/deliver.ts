@@ -12,7 +12,7 @@ import { type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { post } from './channel.js';
 import type { OutgoingMessage } from './compose.js';
-import { type DeliveryAdmission, mayBeTried, settled } from './delivery.js';
+import { type DeliveryAdmission, mayBeTried, type Sent, settled } from './delivery.js';
 import type { MailTransport } from './transport.js';
 
 /** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
@@ -32,14 +32,13 @@ export interface DeliveryParts {
 /**
  * Sends the messages that may be sent, each recorded before and after. A failure of one does not
  * affect the others. After an interruption, it finishes those in progress and starts no others. The first
- * email goes alone, and after a mail server stopped answering, no more emails are begun: hundreds of them would take
- * hours, and nobody would know which of them arrived. Returns the attempted deliveries.
+ * email goes alone, and once the mail server takes no more for now, none are begun: those are as they were before.
  */
 export async function deliver(
   parts: DeliveryParts,
   messages: readonly OutgoingMessage[],
   admission: DeliveryAdmission,
-): Promise<Delivery[]> {
+): Promise<Sent> {
   const failures: unknown[] = [];
   const transport = parts.outgoing.transport();
   const attempt = (message: OutgoingMessage) =>
@@ -54,10 +53,16 @@ export async function deliver(
   ];
   // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
-  return attempted.filter((delivery) => delivery !== undefined);
+  return {
+    deliveries: attempted.filter((delivery) => delivery !== undefined),
+    pausedBy: transport.pausedBy(),
+  };
 }
 
-/** Records that a message is being sent, sends it, and records its outcome; undefined if it must not be sent now. */
+/**
+ * Records that a message is being sent, sends it, and records its outcome; undefined if it must not be sent now, or the mail
+ * server takes nothing now.
+ */
 async function sendOnce(
   { state, sender, session: { now, signal } }: DeliveryParts,
   transport: MailTransport,
@@ -66,7 +71,7 @@ async function sendOnce(
 ): Promise<Delivery | undefined> {
   const { key, id, figures } = message;
   const at = now();
-  const isStopped = () => signal.aborted || (!('channel' in message) && transport.isSilent());
+  const isStopped = () => signal.aborted || (!('channel' in message) && transport.pausedBy() !== undefined);
   const known = () => readDeliveriesTo(state, key);
   const isToBeSent = () =>
     !isStopped() && mayBeTried(known(), key.project, admission, () => transport.via, at);
@@ -100,14 +105,19 @@ async function sendOnce(
   };
   const attempt = await sender.begin(at, mark, unmark);
   if (attempt === undefined) return undefined;
-  const outcome = await ('channel' in message
+  const { kind, words } = await ('channel' in message
     ? post(message, attempt, now(), withGrace(signal))
     : transport.send(message, attempt, withGrace(signal)));
   const settle = () => {
     // Later attempts and their outcomes stay.
     const delivery = readDeliveryOf(state, attempt.number);
-    const after = delivery && settled(delivery, outcome, now());
-    if (after !== undefined) storeDelivery(state, after);
+    if (delivery === undefined) return undefined;
+    if (kind === 'not-now') {
+      unmark();
+      return undefined;
+    }
+    const after = settled(delivery, { kind, words }, now());
+    storeDelivery(state, after);
     return after;
   };
   return storeOutcome(state, settle, signal);

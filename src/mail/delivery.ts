@@ -26,11 +26,11 @@ export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKe
     .slice(0, 32);
 
 /**
- * How an attempt ended. After `written`, `not-sent` and `refused`, the message is known not to have arrived.
- * The words are the server's, or the path of the file.
+ * How an attempt ended. Only after `sent` and `unknown` can the message have arrived. After `not-now`, the mail server took
+ * nothing, whoever the recipient, so the attempt counts against nobody. The words are the server's, or the path of the file.
  */
 export interface SendOutcome {
-  readonly kind: 'sent' | 'written' | 'not-sent' | 'refused' | 'unknown';
+  readonly kind: 'sent' | 'written' | 'not-sent' | 'not-now' | 'refused' | 'unknown';
   readonly words: string;
 }
 
@@ -40,7 +40,8 @@ export const MAX_WORDS = 300;
 /** Which deliveries to attempt: those that are due, all unsettled ones, or even those already sent. */
 export type DeliveryAdmission = 'due' | 'unsettled' | 'force';
 
-const MAX_ATTEMPTS = 8;
+/** Over four days, as mail servers retry. */
+const MAX_ATTEMPTS = 30;
 const FIRST_RETRY_MS = 5 * 60_000;
 const LAST_RETRY_MS = 4 * 3_600_000;
 
@@ -74,8 +75,12 @@ export function mayBeTried(
 const mayHaveArrived = ({ state }: Delivery): boolean =>
   state === 'sending' || state === 'sent' || state === 'unknown';
 
-/** The delivery after its attempt. */
-export function settled(delivery: Delivery, { kind, words: note }: SendOutcome, now: Date): Delivery {
+/** The delivery after an attempt that counts. */
+export function settled(
+  delivery: Delivery,
+  { kind, words: note }: SendOutcome & { readonly kind: Exclude<SendOutcome['kind'], 'not-now'> },
+  now: Date,
+): Delivery {
   const { attempts } = delivery;
   const ended = { ...delivery, settled_at: now, next_attempt_at: null, note };
   if (kind === 'refused') return { ...ended, state: 'failed' };
@@ -99,25 +104,39 @@ const retryDelayMs = (attempts: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1));
 
 /**
- * Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried
- * automatically.
+ * Emails and posts that did not arrive, or may not have, and why the mail server takes no more for now, if so. Exit code
+ * 75 if all of them are retried automatically.
  */
 export class DeliveryError extends ReadershipError {
   override readonly exitCode: 1 | 75;
 
-  constructor(deliveries: readonly Delivery[]) {
+  constructor({ deliveries, pausedBy }: Sent) {
     const isWaiting = deliveries.every(({ state }) => state === 'waiting');
     const one = ({ report, period, recipient, state, note }: Delivery) =>
       `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
-    const lines = [isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:', ...deliveries.map(one)];
+    const heading = isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:';
     // Those of several projects may read the same.
-    super([...new Set(lines), 'See: readership status'].join('\n'));
+    const lines = deliveries.length === 0 ? [] : [...new Set([heading, ...deliveries.map(one)])];
+    if (pausedBy !== undefined)
+      lines.push(
+        `The mail server takes no more emails for now: ${pausedBy}`,
+        'The emails that were not sent count as untried. To try again: readership run',
+      );
+    super([...lines, 'See: readership status'].join('\n'));
     this.exitCode = isWaiting ? 75 : 1;
   }
 }
 
-/** How many of the deliveries were sent, in words, and the error about those that failed, if there are any. */
-export function sentOf(deliveries: readonly Delivery[]) {
+/** What became of messages. */
+export interface Sent {
+  /** Those that were attempted, unless the mail server took nothing. */
+  readonly deliveries: Delivery[];
+  /** Why the mail server takes no more emails for now; undefined if it may. */
+  pausedBy: string | undefined;
+}
+
+/** How many messages were sent, in words, and the error about those that were not, if there are any. */
+export function sentOf({ deliveries, pausedBy }: Sent) {
   const sent = deliveries.filter(({ state }) => state === 'sent').length;
   const written = deliveries.filter(({ state }) => state === 'written').length;
   const others = deliveries.filter(({ state }) => state !== 'sent' && state !== 'written');
@@ -127,7 +146,10 @@ export function sentOf(deliveries: readonly Delivery[]) {
   const second = sent > 0 && written > 0 ? `, ${written} written to a file` : '';
   return {
     words: `${first}${second}${others.length === 0 ? '' : `, ${others.length} not`}`,
-    error: others.length === 0 ? undefined : new DeliveryError(others),
+    error:
+      others.length === 0 && pausedBy === undefined
+        ? undefined
+        : new DeliveryError({ deliveries: others, pausedBy }),
   };
 }
 

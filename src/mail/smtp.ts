@@ -3,69 +3,24 @@ import { promisify } from 'node:util';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { z } from 'zod';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
-import { isLoopback } from '../config/values.js';
-import { codeOf, ConfigurationError, messageOf } from '../errors.js';
+import { codeOf, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
 import { shortened } from '../format/text.js';
 import { MAX_WORDS } from './delivery.js';
-
-/** The mail server that emails are sent through. */
-type SmtpServer = ReturnType<typeof parseSmtpUrl>;
+import type { SmtpServer } from './smtp-url.js';
 
 /**
- * Reads `smtp://user:password@host:587` or `smtps://host`. A password is only sent encrypted,
- * except to this machine itself. Throws a `ConfigurationError` that does not repeat the address,
- * because it may contain a password.
+ * For connecting, for the greeting, for a server that says nothing, and for the whole conversation. As long as the standard
+ * lets servers take (RFC 5321, 4.5.3.2): after a timeout while the email is being sent, its outcome is unknown.
  */
-export function parseSmtpUrl(text: string) {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isUsable =
-    url !== undefined &&
-    /^smtps?:$/.test(url.protocol) &&
-    url.hostname !== '' &&
-    /^\/?$/.test(url.pathname) &&
-    url.search + url.hash === '';
-  if (!isUsable)
-    throw invalid('is not of the form smtp://user:password@host:587 or smtps://user:password@host:465');
-  const user = decode(url.username);
-  const password = decode(url.password);
-  if ((user === '') !== (password === ''))
-    throw invalid('has a user name without a password, or a password without a user name');
-  const host = url.hostname.replaceAll(/[[\]]/g, '');
-  const secure = url.protocol === 'smtps:';
-  return {
-    host,
-    port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
-    /** TLS from the first byte; otherwise STARTTLS if offered. */
-    secure,
-    /** Fail without STARTTLS. */
-    requireTls: !secure && user !== '' && !isLoopback(host),
-    /** Postfix creates a certificate of its own, and on this machine nobody listens in. A password needs a trusted one. */
-    anyCertificate: user === '' && isLoopback(host),
-    login: user === '' ? undefined : { user, password },
-  };
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw invalid('has a % in its user name or password that is not encoded as %25');
-  }
-}
-
-const invalid = (what: string): ConfigurationError =>
-  new ConfigurationError(
-    `${SMTP_URL_VARIABLE} ${what}. Encode characters such as @ : / % in a password as %40 %3A %2F %25.`,
-  );
-
-/**
- * For connecting, for a server that says nothing, and for the whole conversation. Long, because after
- * a timeout while the email is being sent, its outcome is unknown.
- */
-export const DEFAULT_TIMEOUTS = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
+export const DEFAULT_TIMEOUTS = {
+  connectMs: 30_000,
+  greetingMs: 300_000,
+  silenceMs: 600_000,
+  totalMs: 1_200_000,
+};
 
 /** How long a server may take to answer QUIT. The email is already accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
@@ -74,7 +29,8 @@ const GOODBYE_MS = 1_000;
 const DOING = {
   connect: 'connecting',
   login: 'logging in',
-  envelope: 'naming sender and recipient',
+  sender: 'naming the sender',
+  recipient: 'naming the recipient',
   message: 'sending the email',
 };
 
@@ -115,7 +71,13 @@ export async function speakSmtp(
   const signal = timeLimit(timeouts.totalMs, interruption);
   const step = stepsOf(connection, signal);
   try {
-    await step((done) => connection.connect(done));
+    await step((done) => {
+      connection.connect(done);
+      setTimeout(() => {
+        if (connection.stage === 'init') done(new SilentError());
+      }, timeouts.connectMs).unref();
+    });
+    const extensions = connection.lastServerResponse || '';
     if (login !== undefined && connection.allowsAuth) {
       stage = 'login';
       const { user, password: pass } = login;
@@ -124,7 +86,10 @@ export async function speakSmtp(
     // A server without AUTH was not asked.
     let reply = stage === 'login' ? 'answers and accepts the login' : 'answers';
     if (email !== undefined) {
-      stage = 'envelope';
+      stage = 'sender';
+      expectReadable(email.envelope.from, extensions);
+      stage = 'recipient';
+      expectReadable(email.envelope.to, extensions);
       // The body is read only when the server has requested it.
       const body = Readable.from(
         (function* () {
@@ -141,9 +106,15 @@ export async function speakSmtp(
     return { stage: 'done', words: shown(reply) };
   } catch (error) {
     connection.close();
-    const { response, responseCode: replyCode } = replySchema.parse(error);
+    const { command, timeoutType = '', ...reply } = replySchema.parse(error);
+    // A server that hangs up has said why before.
+    const response = reply.response ?? lastRefusalOf(connection);
+    const replyCode =
+      reply.responseCode ?? (response === undefined ? undefined : Number(response.slice(0, 3)));
+    if (command === 'MAIL FROM') stage = 'sender';
     const isSilent = codeOf(error) === 'ETIMEDOUT' || (signal.aborted && !interruption.aborted);
-    const problem = response ?? withRemedy(messageOf(error), server, stage, isSilent);
+    const what = TIMEOUT_WORDS[timeoutType]?.(timeouts) ?? messageOf(error);
+    const problem = response ?? withRemedy(what, server, stage, isSilent);
     const words = `${whereItEnded(server, stage, error, response !== undefined)}: ${problem}`;
     return { stage, replyCode, isSilent, words: shown(words) };
   }
@@ -185,13 +156,41 @@ const secretsOf = ({ user, password }: NonNullable<SmtpServer['login']>): string
   password,
 ];
 
-/** The server's last reply, if any: nodemailer returns it, and adds it to its errors. */
-const replySchema = z.object({ response: z.string(), responseCode: z.int() }).partial().catch({});
+/** The server's last reply, if any, to which command, and what took too long: nodemailer adds it to its errors. */
+const replySchema = z
+  .object({ response: z.string(), responseCode: z.int(), command: z.string(), timeoutType: z.string() })
+  .partial()
+  .catch({});
+
+const lastRefusalOf = ({ lastServerResponse: last }: SMTPConnection): string | undefined =>
+  last !== false && /^[45]\d\d /.test(last) ? last : undefined;
+
+const within = (ms: number): string => `within ${Math.round(ms / 1_000)} s`;
+
+const TIMEOUT_WORDS: Readonly<Record<string, (timeouts: typeof DEFAULT_TIMEOUTS) => string>> = {
+  CONNECT_TIMEOUT: ({ connectMs }) => `it did not answer ${within(connectMs)}`,
+  GREETING_TIMEOUT: ({ greetingMs }) =>
+    `it accepted the connection, but sent no greeting ${within(greetingMs)}`,
+  SOCKET_TIMEOUT: ({ silenceMs }) => `it did not reply ${within(silenceMs)}`,
+};
+
+/** The connection could not be established in time. */
+class SilentError extends Error {
+  readonly code = 'ETIMEDOUT';
+  readonly timeoutType = 'CONNECT_TIMEOUT';
+}
+
+/** Throws an error if the server would misread an address: only with SMTPUTF8 may more than ASCII come before the @. */
+function expectReadable(address: string, extensions: string): void {
+  if (/^\p{ASCII}*$/u.test(address) || /\bSMTPUTF8\b/i.test(extensions)) return;
+  const words = `it takes only ASCII before the @ of an address, unlike ${address} (no SMTPUTF8). Use another address`;
+  throw Object.assign(new Error(words), { responseCode: 553 });
+}
 
 async function openConnection(
   server: SmtpServer,
   domain: string | undefined,
-  { connectMs, silenceMs }: typeof DEFAULT_TIMEOUTS,
+  { connectMs, greetingMs, silenceMs }: typeof DEFAULT_TIMEOUTS,
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   return new Connection({
@@ -205,8 +204,9 @@ async function openConnection(
     opportunisticTLS: false,
     tls: { rejectUnauthorized: !server.anyCertificate, minVersion: 'TLSv1.2' },
     dnsTimeout: connectMs,
-    connectionTimeout: connectMs,
-    greetingTimeout: connectMs,
+    // Up to the greeting.
+    connectionTimeout: connectMs + greetingMs,
+    greetingTimeout: greetingMs,
     socketTimeout: silenceMs,
     socketCloseTimeout: GOODBYE_MS,
     logger: false,

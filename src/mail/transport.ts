@@ -7,27 +7,28 @@ import type { Delivery, DeliveryKey } from '../state/emails.js';
 import type { Attempt } from '../state/sender.js';
 import type { Email } from './compose.js';
 import { fingerprintOf, type SendOutcome } from './delivery.js';
-import { DEFAULT_TIMEOUTS, parseSmtpUrl, type SmtpEnd, speakSmtp } from './smtp.js';
+import { DEFAULT_TIMEOUTS, type SmtpEnd, speakSmtp } from './smtp.js';
+import { parseSmtpUrl } from './smtp-url.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
   readonly via: Delivery['via'];
-  /** Whether the server stopped answering: every other email would wait as long. */
-  readonly isSilent: () => boolean;
+  /** Why the server takes no more emails for now; undefined if it may. Asking for each of hundreds would take hours. */
+  readonly pausedBy: () => string | undefined;
   readonly send: (message: Email, attempt: Attempt, interruption: AbortSignal) => Promise<SendOutcome>;
 }
 
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
-  let hasFallenSilent = false;
+  let pausedBy: string | undefined;
   return {
     via: 'smtp',
-    isSilent: () => hasFallenSilent,
+    pausedBy: () => pausedBy,
     send: async (message, _, interruption) => {
-      const { stage, replyCode, isSilent, words } = await speakSmtp(server, message, timeouts, interruption);
-      hasFallenSilent ||= isSilent === true;
-      return { kind: classify(stage, replyCode), words };
+      const end = await speakSmtp(server, message, timeouts, interruption);
+      if (endsTheRun(end)) pausedBy ??= end.words;
+      return { kind: classify(end.stage, end.replyCode), words: end.words };
     },
   };
 }
@@ -36,29 +37,41 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
  * What an SMTP conversation says about the email, by the stage in which it ended and the code with
  * which the server refused, if it did.
  *
- * Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
+ * Before the recipient is named, every refusal concerns the server, the account or the sender, and every other email would
+ * meet it too. Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
  * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
  * leave it unknown.
  */
 export function classify(stage: SmtpEnd['stage'], replyCode = 0): SendOutcome['kind'] {
-  const isTemporary = replyCode >= 400 && replyCode < 500;
   const isPermanent = replyCode >= 500 && replyCode < 600;
   switch (stage) {
     case 'done':
       return 'sent';
-    // No connection, greeting or encryption, or a wrong password: the server or the account, not the recipient.
     case 'connect':
     case 'login':
-      return 'not-sent';
-    // "Authentication required" (530) concerns the account too. Otherwise it is greylisting, a full mailbox, or a
-    // busy or unreachable server.
-    case 'envelope':
-      return isPermanent && replyCode !== 530 ? 'refused' : 'not-sent';
+    case 'sender':
+      return 'not-now';
+    // Temporary are greylisting, a full mailbox, or a busy server. 530 asks for a login.
+    case 'recipient':
+      if (replyCode === 530) return 'not-now';
+      return isPermanent ? 'refused' : 'not-sent';
     case 'message':
       if (isPermanent) return 'refused';
-      return isTemporary && replyCode !== 421 ? 'not-sent' : 'unknown';
+      return isTemporary(replyCode) && replyCode !== 421 ? 'not-sent' : 'unknown';
   }
 }
+
+const isTemporary = (replyCode: number): boolean => replyCode >= 400 && replyCode < 500;
+
+/**
+ * Whether the server takes no more emails for now, as its other emails would show one by one. A recipient who is refused for
+ * now may be the only one, but 421 says that the server itself stops, and every email has the same content.
+ */
+const endsTheRun = ({ stage, replyCode = 0, isSilent = false }: SmtpEnd): boolean =>
+  isSilent ||
+  replyCode === 421 ||
+  classify(stage, replyCode) === 'not-now' ||
+  (stage === 'message' && isTemporary(replyCode));
 
 /**
  * Throws a `ConfigurationError` if the sender would be a guess: mail servers refuse senders that are not theirs, and
@@ -73,7 +86,7 @@ export function expectSender(url: string, sender: Sender | undefined): void {
   );
 }
 
-const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
+const TRIAL_TIMEOUTS = { connectMs: 5_000, greetingMs: 8_000, silenceMs: 10_000, totalMs: 20_000 };
 
 /**
  * Connects and logs in to the mail server in the URL, as a sender of `domain`. Throws an error without secrets if that
@@ -85,9 +98,10 @@ export async function tryMailServer(
   signal: AbortSignal,
 ): Promise<string> {
   const server = parseSmtpUrl(url);
-  const { stage, words } = await speakSmtp(server, { domain }, TRIAL_TIMEOUTS, signal);
+  const { stage, isSilent = false, words } = await speakSmtp(server, { domain }, TRIAL_TIMEOUTS, signal);
   if (stage === 'done') return `${server.host}:${server.port} ${words}`;
-  throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.`);
+  const patience = isSilent ? ' When sending, it may take longer: up to five minutes to greet.' : '';
+  throw new Error(`${words}. Check READERSHIP_SMTP_URL, and whether the server runs.${patience}`);
 }
 
 const MAX_RECIPIENT_LENGTH = 80;
@@ -105,7 +119,7 @@ function outboxFileName(key: DeliveryKey): string {
 /** Emails as `.eml` files in a folder, which reach nobody. The words of an outcome are the path of the file. */
 export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
-  isSilent: () => false,
+  pausedBy: () => undefined,
   send: async ({ key, bytes }) => {
     const path = join(directory, outboxFileName(key));
     try {

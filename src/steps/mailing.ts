@@ -8,7 +8,7 @@ import { inSequence, longDay, shortDayRange } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
-import { ALL_PROJECTS, type DeliveryAdmission, type Figures } from '../mail/delivery.js';
+import { ALL_PROJECTS, type DeliveryAdmission, type Figures, type Sent } from '../mail/delivery.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Period, periodOf } from '../reports/period.js';
@@ -47,14 +47,14 @@ export function mailingsOf(
 
 export type SendingParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'outgoing' | 'session'>;
 
-/** Sends a period of a mailing to the recipients whose deliveries may be attempted; returns those deliveries. */
+/** Sends a period of a mailing to the recipients whose deliveries may be attempted. */
 export async function sendMailing(
   parts: SendingParts,
   mailing: Mailing,
   period: Period,
   recipients: readonly Recipient[],
   admission: DeliveryAdmission,
-): Promise<Delivery[]> {
+): Promise<Sent> {
   const { workspace, state, store, session } = parts;
   const { report, project } = mailing;
   if (period.last > lastEndedDay(session.now()))

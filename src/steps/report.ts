@@ -7,13 +7,13 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, lastEndedDay, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
+import { type Sent, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { pageFile, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
-import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
+import { type DeliveryKey, readDeliveries } from '../state/emails.js';
 import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
@@ -28,13 +28,11 @@ import {
   sendMailing,
 } from './mailing.js';
 
-interface Reported {
+interface Reported extends Sent {
   /** The pages of all reports, and where they are. */
   readonly pages: { project: ProjectSettings; subject: string; file: string }[];
   /** Reports that are not emailed yet because days of their period, or views of these days, have not come. */
   readonly held: (Omit<DeliveryKey, 'recipient'> & Wait)[];
-  /** Attempted now. */
-  readonly deliveries: Delivery[];
   /** When emails may be sent, or sent again, later. */
   readonly dueAt: Date[];
 }
@@ -49,8 +47,8 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   const { workspace, state, sender, store, session } = parts;
   const { settings, projects, workspaceDir, reportsDir } = workspace;
   const { now, signal } = session;
-  const detail: Reported = { pages: [], held: [], deliveries: [], dueAt: [] };
-  const { pages, deliveries } = detail;
+  const detail: Reported = { pages: [], held: [], deliveries: [], pausedBy: undefined, dueAt: [] };
+  const { pages } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken, sender.otherPlace()];
   problems.push(await loadNotes(parts));
@@ -90,7 +88,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
         await attempt(() => sendDue(parts, mailing, daysLate(mailing.projects), detail));
     });
   }
-  const { words, error } = sentOf(deliveries);
+  const { words, error } = sentOf(detail);
   const unknown = readDeliveries(state).filter((delivery) => delivery.state === 'unknown').length;
   const summary =
     `${counted(pages.length, 'page')} rendered, ${words}` +
@@ -169,8 +167,14 @@ async function sendDue(
     );
     if (due === undefined) continue;
     if ('until' in due) held(name, due);
-    else if (!signal.aborted && sender.otherPlace() === undefined)
-      reported.deliveries.push(...(await sendMailing(parts, mailing, period, due.recipients, 'due')));
+    else if (!signal.aborted && sender.otherPlace() === undefined) {
+      const { deliveries, pausedBy } = await sendMailing(parts, mailing, period, due.recipients, 'due');
+      reported.deliveries.push(...deliveries);
+      reported.pausedBy ??= pausedBy;
+      const untried = due.recipients.length - deliveries.length;
+      if (pausedBy !== undefined && untried > 0)
+        held(name, { for: `the mail server (${counted(untried, 'recipient')})`, until: null });
+    }
   }
 }
 

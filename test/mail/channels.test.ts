@@ -25,7 +25,7 @@ async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | u
   const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
   const parts = partsWith(state, sender);
   return async (...posts: Parameters<typeof deliver>[1]) => ({
-    attempted: await deliver(parts, posts, 'due'),
+    attempted: (await deliver(parts, posts, 'due')).deliveries,
     stored: readDeliveries(state),
   });
 }
@@ -170,7 +170,7 @@ describe('what is sent', () => {
     };
     const sender = new Sender({ state, worker, here, witness: undefined, whyNot });
     const parts = partsWith(state, sender, NOW, interruption);
-    expect(await deliver(parts, [postTo('slack', standIn.baseUrl)], 'due')).toEqual([]);
+    expect((await deliver(parts, [postTo('slack', standIn.baseUrl)], 'due')).deliveries).toEqual([]);
     expect(standIn.seen).toEqual([]);
     expect(readDeliveries(state)).toEqual([]);
   });
@@ -196,15 +196,20 @@ describe('what is sent', () => {
     expect((await send(post)).attempted).toMatchObject([{ state: 'sent', attempts: 1 }]);
     expect(standIn.seen).toHaveLength(2);
     const alike = { ...missing, project: 'other' };
-    const failed = new DeliveryError([missing, alike, { ...missing, state: 'failed', note: null }]);
+    const failed = new DeliveryError({
+      deliveries: [missing, alike, { ...missing, state: 'failed', note: null }],
+      pausedBy: undefined,
+    });
     expect(failed).toMatchObject({ exitCode: 1 });
     expect(failed.message).toBe(
       'Not delivered, or outcome unknown:\n' +
         '  weekly 2026-W46 to docs-channel: waiting, not delivered, confirmed by a person\n' +
         '  weekly 2026-W46 to docs-channel: failed, no reason given\nSee: readership status',
     );
-    expect(sentOf([missing, arrived]).words).toBe('1 report sent, 1 not');
-    const later = new DeliveryError([missing]);
+    expect(sentOf({ deliveries: [missing, arrived], pausedBy: undefined }).words).toBe(
+      '1 report sent, 1 not',
+    );
+    const later = new DeliveryError({ deliveries: [missing], pausedBy: undefined });
     expect(later).toMatchObject({ exitCode: 75 });
     expect(later.message).toMatch(/^Not sent:\n {2}weekly 2026-W46 to docs-channel: not deliv/);
   });

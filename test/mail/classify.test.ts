@@ -5,9 +5,10 @@ const CODES = [undefined, 0, 200, 250, 354, 421, 450, 451, 530, 535, 550, 554, 6
 
 // What each reply means at that stage of the conversation; all others, or none, mean the last.
 it.each([
-  ['connect', {}, 'not-sent'],
-  ['login', {}, 'not-sent'],
-  ['envelope', { 535: 'refused', 550: 'refused', 554: 'refused' }, 'not-sent'],
+  ['connect', {}, 'not-now'],
+  ['login', {}, 'not-now'],
+  ['sender', {}, 'not-now'],
+  ['recipient', { 530: 'not-now', 535: 'refused', 550: 'refused', 554: 'refused' }, 'not-sent'],
   [
     'message',
     { 450: 'not-sent', 451: 'not-sent', 530: 'refused', 535: 'refused', 550: 'refused', 554: 'refused' },

@@ -22,16 +22,27 @@ describe('an email', () => {
     const alternatives = ['text/plain', 'multipart/related', 'text/html', 'image/png'];
     expect(types).toEqual(['multipart/alternative', ...alternatives]);
     expect(parsed.text?.trim()).toBe(content.text);
-    expect(parsed.html?.trim()).toBe(content.html);
     const [picture, ...others] = parsed.attachments;
     expect(others).toEqual([]);
     expect(picture).toMatchObject({
-      contentId: '<weekly.daily_views@readership>',
       disposition: 'inline',
       related: true,
       mimeType: 'image/png',
     });
     expect(Buffer.from(picture?.content as ArrayBuffer)).toEqual(content.pictures[0]?.png);
+  });
+
+  it('has ids of pictures that no other email has, for clients that keep pictures by their ids', async () => {
+    const emails = [
+      await composed(),
+      await composed({ period: '2026-W47' }),
+      await composed({ project: 'prj_2' }),
+    ];
+    const ids = emails.map(({ parsed }) => parsed.attachments[0]?.contentId?.replaceAll(/[<>]/g, '') ?? '');
+    expect(new Set(ids).size).toBe(3);
+    const [, own = ''] = /"cid:([^"]+)"/.exec(content.html) ?? [];
+    for (const [index, { parsed }] of emails.entries())
+      expect(parsed.html?.trim()).toBe(content.html.replace(own, ids[index] ?? ''));
   });
 
   it('names sender, one recipient, subject and date, and says that a machine wrote it', async () => {
@@ -41,13 +52,19 @@ describe('an email', () => {
     expect(parsed.subject).toBe(content.subject);
     expect(new Date(parsed.date ?? '')).toEqual(now);
     expect(header('auto-submitted')).toBe('auto-generated');
-    expect(parsed.headers.filter(({ key }) => key.startsWith('x-'))).toEqual([]);
+    expect(parsed.headers.filter(({ key }) => key.startsWith('x-'))).toMatchObject([
+      { key: 'x-auto-response-suppress', value: 'All' },
+    ]);
   });
 
   it('can be unsubscribed from by email to the sender', async () => {
     const bytes = (await letter('docs@example.com')).bytes.toString();
     expect(bytes).toContain('List-Unsubscribe: <mailto:readership@example.com?subject=unsubscribe>');
     expect(bytes).toContain('\r\nList-ID: <weekly.prj-1.readership.example.com>\r\n');
+    const international = await compose(key, content, { from: sender('rö+1@bücher.example') }, now);
+    expect(international.bytes.toString()).toContain(
+      'List-Unsubscribe:\r\n <mailto:r%C3%B6%2B1@xn--bcher-kva.example?subject=unsubscribe>\r\n',
+    );
   });
 
   it('has an id made of its report, project, period and recipient, in the sender’s domain', async () => {

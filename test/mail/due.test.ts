@@ -76,16 +76,17 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
   ).toEqual(expected);
 });
 
-it('a delivery is attempted eight times, at intervals that double from five minutes to four hours', () => {
+it('a delivery is attempted for four days, at intervals that double from five minutes to four hours', () => {
   const now = at('16T03:00');
   const [minutes, states] = [new Array<number>(), new Array<string>()];
-  for (let attempts = 1; attempts <= 8; attempts++) {
+  for (let attempts = 1; attempts <= 30; attempts++) {
     const sending = { ...delivery(docs, 'sending'), attempts };
     const after = settled(sending, { kind: 'not-sent', words: 'busy' }, now);
     const { state, next_attempt_at: next, note } = after;
     if (next !== null) minutes.push((next.getTime() - now.getTime()) / 60_000);
     states.push(`${state}: ${note}`);
   }
-  expect(minutes).toEqual([5, 10, 20, 40, 80, 160, 240]);
-  expect(states.slice(-2)).toEqual(['waiting: busy', 'failed: gave up after 8 attempts: busy']);
+  expect(minutes).toEqual([5, 10, 20, 40, 80, 160, ...Array<number>(23).fill(240)]);
+  expect(minutes.reduce((sum, one) => sum + one) / 60 / 24).toBeGreaterThan(4);
+  expect(states.slice(-2)).toEqual(['waiting: busy', 'failed: gave up after 30 attempts: busy']);
 });

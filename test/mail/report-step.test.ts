@@ -5,6 +5,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { resolved } from '../../src/mail/delivery.js';
+import { smtpTransport } from '../../src/mail/transport.js';
 import { readDeliveriesTo, storeDelivery } from '../../src/state/emails.js';
 import { OtherPlaceError } from '../../src/state/workspace.js';
 import { recover, Sender } from '../../src/state/sender.js';
@@ -17,6 +18,7 @@ import { execute } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { delivery } from './letters.js';
+import { startMailServer } from './mail-server.js';
 import { loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
 const GIVEN = {
@@ -36,7 +38,7 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-const report = (time: string, { sender, workspace, session }: GivenParts = {}) => {
+const report = (time: string, { sender, workspace, outgoing, session }: GivenParts = {}) => {
   const parts = partsOf(test.history, {
     state: test.state,
     sender: sender ?? test.sender,
@@ -47,7 +49,7 @@ const report = (time: string, { sender, workspace, session }: GivenParts = {}) =
       reportsDir: join(test.directory, 'reports'),
       ...workspace,
     },
-    outgoing: { transport: test.transport },
+    outgoing: { transport: test.transport, ...outgoing },
     session: { now: () => new Date(time), ...session },
   });
   return reportStep(parts);
@@ -215,6 +217,28 @@ describe('the report step', () => {
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', period: '2026-W46', state: 'sent', attempts: 2 },
     ]);
+  });
+
+  it('says once that the mail server takes no more, and what waits for it', async () => {
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
+    const gone = await startMailServer();
+    await gone.close();
+    const transport = () => smtpTransport(`smtp://127.0.0.1:${gone.port}`);
+    const { detail, error, summary } = await report(MONDAY, { outgoing: { transport } });
+    expect(summary).toBe('2 pages rendered, 0 emails sent');
+    expect(error).toMatchObject({ exitCode: 75 });
+    expect(error).toHaveProperty('message', expect.stringMatching(/^The mail server .*ECONNREFUSED/));
+    const { runtime: screen } = runtimeIn('/');
+    expect(mailLines({ reported: detail }, partsOf(test.history, { state: test.state }), screen)).toEqual([
+      'weekly 2026-W46, prj_1: waiting for the mail server (2 recipients)',
+    ]);
+    expect((await report('2026-11-16T05:00:00Z')).detail.deliveries).toMatchObject(
+      ['docs@example.com', 'lead@example.com'].map((recipient) => ({
+        recipient,
+        state: 'sent',
+        attempts: 1,
+      })),
+    );
   });
 
   it('has nothing to report of a new site, and sends no old news after weeks offline', async () => {
