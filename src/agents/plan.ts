@@ -1,30 +1,16 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addWeeks, startOfISOWeek } from 'date-fns';
-import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day, dayOf } from '../day.js';
-import { inSequence } from '../format/days.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
 import type { State } from '../state/state.js';
-import { dayColumn, readSql } from '../columns.js';
-import type { Reader } from '../history/duckdb.js';
 import { OPEN_STATES } from './lifecycle.js';
+import type { Ranking } from './ranking.js';
 import { type Reason, reasonOfSkip } from './reasons.js';
-import {
-  type Candidate,
-  candidateRow,
-  type Selection,
-  type SelectionRules,
-  type SelectionState,
-  selectPages,
-} from './select.js';
-import { readVariants, type Variants } from './variants.js';
-
-const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
-const NEAR_PATHS = readSql(import.meta.url, 'statements/near-paths.sql');
-const OTHER_ADDRESSES = readSql(import.meta.url, 'statements/other-addresses.sql');
+import { type Selection, type SelectionRules, type SelectionState, selectPages } from './select.js';
+import type { Variants } from './variants.js';
 
 /** The settings of the `improve` section that planning needs. */
 export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
@@ -52,54 +38,8 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
-/** The pages with enough views, the most viewed first, and their translations and versions. They are the same all day. */
-export async function readRanking(
-  reader: Reader,
-  project: string,
-  rules: Pick<Settings['improve'], 'minWeeklyViews' | 'variants'>,
-  now: Date,
-): Promise<Pick<PlanInput, 'candidates' | 'variants'>> {
-  const { minWeeklyViews } = rules;
-  return {
-    candidates: await reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews }),
-    variants: await readVariants(reader, project, rules, now),
-  };
-}
-
-const otherAddresses = z.object({
-  week: dayColumn,
-  views: z.int(),
-  /** The most viewed of them, and of those for AI. */
-  paths: z.array(z.string()),
-  for_ai: z.array(z.object({ path: z.string(), human: z.int(), ai: z.int() })),
-});
-export type OtherAddresses = z.infer<typeof otherAddresses>;
-
-/** The views of files and system addresses in the last full week; undefined without one. */
-export async function readOtherAddresses(
-  reader: Reader,
-  project: string,
-  now: Date,
-): Promise<OtherAddresses | undefined> {
-  const [others] = await reader.query(OTHER_ADDRESSES, otherAddresses, { project, now });
-  return others;
-}
-
-/** An error message if the history has no such page, with similar paths, or if it is no page; undefined if it has one. */
-export async function unknownPage(reader: Reader, project: string, path: string) {
-  const row = z.object({ path: z.string(), is_page: z.boolean() });
-  const [first, ...others] = await reader.query(NEAR_PATHS, row, { project, path });
-  if (first?.path === path)
-    return first.is_page ? undefined : 'it is a file or a system address, which gets no job';
-  const near = [first, ...others].flatMap((one) => one?.path ?? []);
-  return `the history has no such page${near.length === 0 ? '' : `; did you mean ${inSequence(near, 'or')}?`}`;
-}
-
 /** What a plan is made from, besides what is stored of jobs and skips. */
-export type PlanInput = Pick<SelectionState, 'isListed' | 'only' | 'variants'> & {
-  readonly candidates: readonly Candidate[];
-  readonly now: Date;
-};
+export type PlanInput = Pick<SelectionState, 'isListed' | 'only'> & Ranking & { readonly now: Date };
 
 /** Decides from what is stored which pages get a job. Sends and stores nothing. */
 export function planImprovement(

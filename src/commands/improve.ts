@@ -1,7 +1,8 @@
 import { jobStateWords } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement, readRanking, readOtherAddresses } from '../agents/plan.js';
+import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
+import { readOtherAddresses, readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';

@@ -1,6 +1,7 @@
 import { differenceInDays } from 'date-fns';
-import { type ImprovePlan, limitWords, type OtherAddresses } from '../agents/plan.js';
+import { type ImprovePlan, limitWords } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
+import type { OtherAddresses } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';

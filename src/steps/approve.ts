@@ -1,13 +1,8 @@
 import { planJob, referenceOf } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import {
-  type ImprovePlan,
-  limitWords,
-  planImprovement,
-  readRanking,
-  unknownPage,
-} from '../agents/plan.js';
+import { type ImprovePlan, limitWords, planImprovement } from '../agents/plan.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
+import { noPageForJobs, readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -90,7 +85,7 @@ export async function approvePages(
   const unknown = new Map<string, string | undefined>();
   for (const path of only)
     if (!ranking.candidates.some((page) => page.path === path))
-      unknown.set(path, await unknownPage(reader, project, path));
+      unknown.set(path, await noPageForJobs(reader, project, path));
   return state.transaction(() => {
     const plan = planImprovement(state, project, rules, { ...ranking, now, isListed, only });
     const jobs = readJobs(state, project);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type ImprovePlan, planImprovement, readRanking, unknownPage } from '../agents/plan.js';
+import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
+import { readRanking, unknownPage } from '../agents/ranking.js';
 import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';

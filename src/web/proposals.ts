@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { limitWords, planImprovement, type PlanInput, readRanking } from '../agents/plan.js';
+import { limitWords, planImprovement, type PlanInput } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
+import { readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';

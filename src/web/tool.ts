@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { unknownPage } from '../agents/plan.js';
+import { unknownPage } from '../agents/ranking.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';

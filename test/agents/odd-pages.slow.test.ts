@@ -35,8 +35,9 @@ const rowsOf = (at: Day): PageViews[] =>
 it('flags each page once, and no page that is gone, no file and no system address', async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf });
   const cwd = await platformWorkspace(platform, '');
+  const end = (...args: string[]) => runCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' } });
   const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' } });
+    const { code, stdout, stderr } = await end(...args);
     expect(code, stderr).toBe(0);
     return stdout + stderr;
   };
@@ -69,6 +70,16 @@ it('flags each page once, and no page that is gone, no file and no system addres
   expect(shown).toMatch(
     /files and system addresses, such as \/404, \/robots\.txt and \/favicon\.ico, with 22,127 views .+ Files for AI: \/llms\.txt \(7 human, 1,750 AI\)\./,
   );
+
+  const refused = await end('improve', '--apply', '/robots.txt', '/fr/guides/install');
+  expect([refused.code, refused.stdout.split('\n')]).toEqual([
+    1,
+    [
+      '/robots.txt: no job: it is a file or a system address, not a page',
+      '/fr/guides/install: no job: translation or version of /guides/install, which has more views',
+      '',
+    ],
+  ]);
 
   const weekly = await run('report', 'weekly', '--format', 'text');
   const mostRead = /MOST READ\n[^\n]*\n([^]*?)\n\n/.exec(weekly)?.[1] ?? '';

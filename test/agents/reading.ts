@@ -1,10 +1,5 @@
-import {
-  type ImprovePlan,
-  planImprovement,
-  type PlanInput,
-  type PlanRules,
-  readRanking,
-} from '../../src/agents/plan.js';
+import { type ImprovePlan, planImprovement, type PlanInput, type PlanRules } from '../../src/agents/plan.js';
+import { readRanking } from '../../src/agents/ranking.js';
 import type { Reader } from '../../src/history/duckdb.js';
 import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
