@@ -19,15 +19,21 @@ WITH
       )
   ),
 
-  -- Half a year before and after. Days without views are left out, so that a long outage does not become what is usual.
-  same_weekday AS (
-    SELECT project, day AS empty_day, is_filled, day + 7 * weeks::INTEGER AS day
-    FROM empty CROSS JOIN range(-26, 27) AS around (weeks)
-    WHERE weeks <> 0
+  -- Days without views are left out, so that a long outage does not become what is usual.
+  usual AS (
+    SELECT project, isodow(day) AS weekday, 4 * year(day) + quarter(day) AS quarter, median(total) AS views
+    FROM days
+    WHERE total > 0
+    GROUP BY ALL
+  ),
+
+  -- Half a year before and after, in whole quarters, because many days may be empty.
+  around AS (
+    SELECT project, day, is_filled, isodow(day) AS weekday, 4 * year(day) + quarter(day) + quarters AS quarter
+    FROM empty CROSS JOIN range(-2, 3) AS quarters (quarters)
   )
 
-SELECT project, empty_day AS day, any_value(is_filled) AS is_filled
-FROM same_weekday JOIN days USING (project, day)
-WHERE total > 0
+SELECT project, day, any_value(is_filled) AS is_filled
+FROM around JOIN usual USING (project, weekday, quarter)
 GROUP BY ALL
-HAVING median(total) >= 20;
+HAVING median(views) >= 20;

@@ -42,4 +42,4 @@ COMMENT ON COLUMN site_days.total IS 'Total views as reported by the platform';
 COMMENT ON COLUMN site_days.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
 COMMENT ON COLUMN site_days.pages IS 'Number of pages viewed';
 COMMENT ON COLUMN site_days.state IS 'provisional, final or inconsistent, as in days';
-COMMENT ON COLUMN site_days.is_outage IS 'Whether the day has no views, although the median of such weekdays with views, half a year before and after it, is 20 or more. What is usual is computed without such days, and nothing is compared with them';
+COMMENT ON COLUMN site_days.is_outage IS 'Whether the day has no views, although such a weekday with views typically has 20 or more in the half year before and after it. What is usual is computed without such days, and nothing is compared with them';
