@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
-import { addDays, type Day, day, dayOf, daysBetween } from '../src/day.js';
+import { addDays, type Day, day, dayOf, daysBetween, startOfDay } from '../src/day.js';
 import { sumCounts } from '../src/export/totals.js';
 import { randomOf } from './reports/random.js';
 import { reply, type SeenRequest, serve } from './serve.js';
@@ -23,10 +23,20 @@ export interface Behaviors {
   readonly randomTies?: boolean;
   /** Refuses days that are older with 403, although it answers for later ones. */
   readonly keepsDays?: number;
+  /** Deletes old views. */
+  readonly deletes?: Deletion;
   /** Counts the day in `dateTo` as well. */
   readonly inclusive?: boolean;
   /** Answers the same for a job that does not exist and for an address that does not. */
   readonly sameNotFound?: boolean;
+}
+
+/** How a platform deletes views, and answers for days of which it has none left, or only this share. */
+export interface Deletion {
+  readonly afterDays: number;
+  /** Whether it deletes whole days. Otherwise, it deletes each view when it is so old. */
+  readonly isWhole?: boolean;
+  readonly answers: 'no views' | 400 | 403 | 404 | { readonly share: number };
 }
 
 export interface PlatformOptions {
@@ -107,7 +117,7 @@ function askedOf({ url }: SeenRequest) {
 
 function refusalOf(
   { from, limit, offset }: Asked,
-  { largestLimit, mostRows, refusesLimitOn, keepsDays }: Behaviors,
+  { largestLimit, mostRows, refusesLimitOn, keepsDays, deletes }: Behaviors,
   now: Date,
 ) {
   if (limit + offset > (mostRows ?? Infinity))
@@ -116,12 +126,32 @@ function refusalOf(
   if (limit > largest) return { status: 400, body: { error: `limit must not be greater than ${largest}` } };
   if (daysBetween(from, dayOf(now)) > (keepsDays ?? Infinity))
     return { status: 403, body: { error: `Your plan keeps ${keepsDays} days` } };
+  if (deletes !== undefined && typeof deletes.answers === 'number' && shareLeft(from, deletes, now) === 0)
+    return { status: deletes.answers, body: { error: 'No data for this period' } };
   return undefined;
+}
+
+/** The share of the views of a day that is not deleted, if they came evenly over the day. */
+function shareLeft(at: Day, { afterDays, isWhole = false }: Deletion, now: Date): number {
+  const until = isWhole ? startOfDay(dayOf(now)) : now;
+  const daysOld = (until.getTime() - startOfDay(at).getTime()) / (24 * HOUR_MS);
+  return Math.min(1, Math.max(0, afterDays + 1 - daysOld));
+}
+
+/** What is left of the rows of a day. */
+function notDeleted(rows: readonly PageViews[], at: Day, deletes: Deletion, now: Date): PageViews[] {
+  const least = typeof deletes.answers === 'object' ? deletes.answers.share : 0;
+  const share = Math.max(least, shareLeft(at, deletes, now));
+  return rows.flatMap(({ path, human, ai }) => {
+    const [people, machines] = [Math.floor(share * human), Math.floor(share * ai)];
+    const total = people + machines;
+    return total === 0 ? [] : { path, human: people, ai: machines, total };
+  });
 }
 
 function pageOf(
   { from, to, limit, offset }: Asked,
-  { rowsOf, hiddenOf = () => 0, behaviors = {} }: PlatformOptions,
+  { rowsOf, hiddenOf = () => 0, behaviors = {}, now }: PlatformOptions,
   random: () => number,
 ) {
   const { silentCap = Infinity, alwaysMore = false, neverMore = false } = behaviors;
@@ -131,7 +161,7 @@ function pageOf(
   const end = inclusive ? addDays(to, 1) : to;
   for (let at = from; at < end; at = addDays(at, 1)) {
     // Ranges are only requested for their totals, so the rows of the last day are enough.
-    rows = rowsOf(at);
+    rows = behaviors.deletes ? notDeleted(rowsOf(at), at, behaviors.deletes, now()) : rowsOf(at);
     totals.push(sumCounts(rows), { human: hiddenOf(at), ai: 0, total: hiddenOf(at) });
   }
   if (randomTies)

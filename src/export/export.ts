@@ -1,6 +1,7 @@
 import { AdditivityError, largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
 import { PausedError } from '../api/errors.js';
-import { type ExportRange, KEPT_FROM, keptNote } from './range.js';
+import { type ExportRange, keptNote } from './range.js';
+import { KEPT_FROM } from './retention.js';
 import { readPageSize } from './page-size.js';
 import { readDayRecords } from './day-records.js';
 import {

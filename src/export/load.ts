@@ -3,21 +3,32 @@ import type { LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
+import type { ViewCounts } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import type { StoredState } from '../history/days.js';
+import type { StoredDay, StoredState } from '../history/days.js';
 import { recordFact } from '../state/facts.js';
 import { keepPages, readUnfinishedDays, recordDayFailure } from '../state/days.js';
 import { type PageSize, PAGING, readPageSize, ShownPageSize } from './page-size.js';
 import { DayFailures, type ExportedProject } from './failures.js';
-import { confirmDay, isAsStored, readStoredViews, storeDay, type StoreOutcome } from './store-day.js';
+import { isSmaller, Retention } from './retention.js';
+import {
+  confirmDay,
+  isAsStored,
+  keepDay,
+  type KeptOutcome,
+  readStoredViews,
+  storeDay,
+  type StoreOutcome,
+  wasSmaller,
+} from './store-day.js';
 import { keptPagesOf } from './pages.js';
 import { isSettled, type PlannedDay } from './plan.js';
 import { DayWalks } from './walk.js';
 
 /** The outcome of one day. */
 export type DayResult = { readonly day: Day } & (
-  | { readonly outcome: StoreOutcome; readonly state: StoredState; readonly rows: number }
+  | { readonly outcome: StoreOutcome | KeptOutcome; readonly state: StoredState; readonly rows: number }
   | { readonly outcome: 'failed'; readonly error: unknown }
 );
 
@@ -76,6 +87,7 @@ class Load {
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: DayFailures;
+  readonly #retention: Retention;
   #withoutViewsInARow = 0;
 
   constructor(
@@ -89,6 +101,7 @@ class Load {
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
     this.#failures = new DayFailures(task, this.#signal);
+    this.#retention = new Retention(task, { signal: this.#signal });
   }
 
   /** Why no further day begins. */
@@ -117,11 +130,16 @@ class Load {
     else this.#stopping.abort(error);
   }
 
-  /** Records a failure that concerns only its day. Throws any other one. */
-  async #failed({ day, due }: PlannedDay, error: unknown): Promise<DayResult> {
+  /** Records a failure that concerns only its day, unless the platform no longer keeps it. Throws any other one. */
+  async #failed({ day, due }: PlannedDay, error: unknown): Promise<DayResult | undefined> {
     const { state, project, now } = this.task;
     // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
     if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error))) throw error;
+    if (error instanceof RefusedError && (await this.#retention.isDeleted(day))) {
+      this.#count(due === 'missing');
+      const known = await this.#knownOf(day);
+      return known && this.#keep(known, 'forgotten');
+    }
     await recordDayFailure(state, { project, day, now: now() }, messageOf(error));
     this.#count(due === 'missing' && error instanceof RefusedError);
     if (await this.#failures.concernAllDays(day)) this.#stop(error);
@@ -171,12 +189,39 @@ class Load {
     if (!hasEnded()) return undefined;
     const at = { project, day, now: now() };
     const isSame = read === 'unchanged';
+    const known = await this.#knownOf(day);
+    if (!isSame && known !== undefined && isSmaller(read.totals, known)) {
+      const kept = await this.#judge(known, read.totals, settled());
+      if (kept !== undefined) return kept;
+    }
     const isInDoubt = !isSame && read.doubt !== undefined;
     const dayState = isInDoubt ? 'inconsistent' : settled() ? 'final' : 'provisional';
-    this.#count(due === 'missing' && !isSame && read.counts.ids.length === 0);
+    const isWithoutViews = !isSame && read.counts.ids.length === 0;
+    this.#count(due === 'missing' && isWithoutViews);
+    // What was deleted before it was read is missing, and is not stored as a day without views.
+    if (isWithoutViews && known === undefined && (await this.#retention.isDeleted(day))) return undefined;
     if (isSame)
       return { day, outcome: 'unchanged', state: dayState, rows: await confirmDay(history, at, dayState) };
     const outcome = await storeDay({ history, state }, at, read, dayState);
     return { day, outcome, state: dayState, rows: read.counts.ids.length };
+  }
+
+  async #knownOf(day: Day): Promise<StoredDay | undefined> {
+    return (await this.task.history.storedDays(this.task.project)).get(day);
+  }
+
+  /** Keeps the rows of a day of which the platform has fewer views; undefined if that is a correction. */
+  async #judge(known: StoredDay, platform: ViewCounts, isSettled: boolean): Promise<DayResult | undefined> {
+    const { day } = known;
+    const before = wasSmaller(known, this.task.now());
+    const verdict = await this.#retention.judge({ day, platform, isSettled, wasSmaller: before });
+    if (verdict === 'corrected') return undefined;
+    return this.#keep(known, verdict === 'deleted' ? 'forgotten' : 'fewer');
+  }
+
+  async #keep(known: StoredDay, outcome: KeptOutcome): Promise<DayResult> {
+    const { history, project, now } = this.task;
+    const state = await keepDay(history, { project, day: known.day, now: now() }, known, outcome);
+    return { day: known.day, outcome, state, rows: known.pages };
   }
 }

@@ -15,6 +15,7 @@ import {
 import { ConfigurationError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { readDayRecords } from './day-records.js';
+import { KEPT_FROM } from './retention.js';
 import { storeEmptyDays } from './store-day.js';
 import type { ExportedProject } from './failures.js';
 import type { State } from '../state/state.js';
@@ -38,8 +39,6 @@ type Search = z.infer<typeof searchValue>;
 
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
 export const FIRST_DAY = fact('first day', dayValue);
-/** The first day that the platform does not refuse, although it answers for later ones. */
-export const KEPT_FROM = { ...fact('kept from', dayValue), isLimit: true };
 export const SEARCH = fact('search', searchValue);
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */

@@ -5,22 +5,24 @@ import type { HistoryStore } from '../history/store.js';
 import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readDayRecords } from './day-records.js';
-import { countChangedPages, equalCounts, isForgotten, NO_VIEWS } from './totals.js';
+import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 import type { StoredViews, WalkedDay } from './walk.js';
 import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 
-const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
+const FORGOTTEN = 'the platform no longer has all of it; the stored data is kept';
+const FEWER =
+  'the platform has fewer views of it than before; they are stored if it has no more the next night';
 
 /** A day of a project, and the time of a record about it. */
 interface DayAt extends DayOf {
   readonly now: Date;
 }
 
-/**
- * What storing a day did: it added its first rows, found the same rows, replaced them, or kept them
- * because the platform no longer has any.
- */
-export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
+/** What storing a day did: it added its first rows, found the same rows, or replaced them. */
+export type StoreOutcome = 'added' | 'unchanged' | 'restated';
+
+/** Why the stored rows of a day were kept, although the platform has fewer views: it deleted them, or may correct them. */
+export type KeptOutcome = 'forgotten' | 'fewer';
 
 /** The worker's history, and the state beside it. */
 interface ExportStores {
@@ -30,7 +32,7 @@ interface ExportStores {
 
 /**
  * Stores a walked day in place of whatever was stored for it, with a restatement when an earlier load had read other
- * numbers. A settled day is never replaced with nothing, even if the platform no longer has it.
+ * numbers.
  */
 export async function storeDay(
   { history, state }: ExportStores,
@@ -39,17 +41,6 @@ export async function storeDay(
   dayState: StoredState,
 ): Promise<StoreOutcome> {
   const known = (await history.storedDays(project)).get(day);
-  if (known !== undefined && dayState !== 'provisional' && isForgotten(known, totals)) {
-    const stored = {
-      ...known,
-      state: 'final',
-      checked_at: now,
-      problem: FORGOTTEN,
-      nights_in_doubt: 0,
-    } as const;
-    await history.put({ project, stored });
-    return 'forgotten';
-  }
   const pages = counts.ids.length;
   const pagesChanged =
     known === undefined
@@ -83,6 +74,31 @@ export async function storeDay(
   const restatement = { project, day, at: now, checkedBefore, before: known, after: totals, pagesChanged };
   await history.put({ project, stored, counts, restatement });
   return 'restated';
+}
+
+/** Whether the platform already had fewer views of a day in an earlier night. */
+export const wasSmaller = ({ problem, checked_at: checkedAt }: StoredDay, now: Date): boolean =>
+  problem === FEWER && dayOf(checkedAt) !== dayOf(now);
+
+/** Stores that a day was read again, and keeps its rows although the platform has fewer views. */
+export async function keepDay(
+  history: HistoryStore,
+  { project, now }: DayAt,
+  known: StoredDay,
+  outcome: KeptOutcome,
+): Promise<StoredState> {
+  const isForgotten = outcome === 'forgotten';
+  const state = isForgotten ? 'final' : 'inconsistent';
+  const stored: StoredDay = {
+    ...known,
+    state,
+    loaded_at: known.state === state ? known.loaded_at : now,
+    checked_at: now,
+    problem: isForgotten ? FORGOTTEN : FEWER,
+    nights_in_doubt: isForgotten ? 0 : nightsInDoubt(known, now),
+  };
+  await history.put({ project, stored });
+  return state;
 }
 
 /** In how many nights in a row, this one included, a day did not add up. */

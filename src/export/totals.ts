@@ -160,10 +160,6 @@ export interface DifferingDay<Stored extends StoredTotals = StoredTotals> {
   readonly platform: ViewCounts;
 }
 
-/** Whether the platform no longer has any view of a stored day, which is not a correction. */
-export const isForgotten = (stored: ViewCounts, platform: ViewCounts): boolean =>
-  equalCounts(platform, NO_VIEWS) && !equalCounts(stored, NO_VIEWS);
-
 /**
  * Shorter ranges of stored days are not compared on a server that refuses longer ones: that would
  * take too many requests.

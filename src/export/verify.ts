@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
+import { readFact } from '../state/facts.js';
 import type { Reader } from '../history/duckdb.js';
 import { readPageSize } from './page-size.js';
 import { type DayRecord, readDayRecords, recentTotals, settledTotals } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
-import { expectAdditive, findDifferingDays, isForgotten, probeTotals } from './totals.js';
+import { isSmaller, KEPT_FROM, Retention } from './retention.js';
+import { expectAdditive, findDifferingDays, probeTotals } from './totals.js';
 
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
@@ -16,7 +18,7 @@ export interface CheckedDays {
   readonly days: number;
   /** Days whose totals differ from those of the platform. */
   readonly differing: readonly Day[];
-  /** Days that the platform no longer has; their stored data is kept. */
+  /** Days that the platform no longer has, or not whole; their stored data is kept. */
   readonly forgotten: readonly Day[];
   /** Days that could not be compared, because the platform refuses their range. */
   readonly refused: readonly Day[];
@@ -66,22 +68,32 @@ export async function auditHistory(task: LoadTask, { repair }: { readonly repair
  * the check. Days that the platform forgot are kept.
  */
 async function compare(
-  { state, client, project, now, signal }: LoadTask,
-  stored: readonly DayRecord[],
+  task: LoadTask,
+  known: readonly DayRecord[],
   { marks }: { readonly marks: boolean },
 ): Promise<CheckedDays> {
+  const { state, client, project, now, signal } = task;
+  const keptFrom = readFact(state, project, KEPT_FROM, now());
+  const isKept = ({ day }: DayRecord) => keptFrom === undefined || day >= keptFrom;
+  const stored = known.filter(isKept);
+  const retention = new Retention(task, { signal });
   const differing: Day[] = [];
-  const forgotten: Day[] = [];
+  const forgotten = known.filter((one) => !isKept(one)).map(({ day }) => day);
   const refused: Day[] = [];
   for await (const found of findDifferingDays(client, stored, { signal }, refused)) {
     const { day } = found.stored;
-    const isGone = isForgotten(found.stored, found.platform);
+    const isGone =
+      isSmaller(found.platform, found.stored) &&
+      (await retention.judge({ day, platform: found.platform, isSettled: true, wasSmaller: false })) ===
+        'deleted';
     (isGone ? forgotten : differing).push(day);
     if (!marks || isGone) continue;
     // Days also differ if sums cannot be trusted.
     if (differing.length === 1) await expectAdditive(client, addDays(day, -1), { signal });
     await markDiffering(state, { project, day }, found.stored.attempted_at);
   }
+  // What the platform refuses may be older than what it keeps.
+  if (refused.length > 0) await retention.keptFrom();
   const compared = stored.map(({ day }) => day).filter((day) => !refused.includes(day));
   const yesterday = lastEndedDay(now());
   // If the platform refuses every range, a request for a day that it must have shows whether it refuses the key.

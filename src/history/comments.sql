@@ -13,7 +13,7 @@ COMMENT ON COLUMN days.pages IS 'Number of addresses viewed, which is the number
 COMMENT ON COLUMN days.unattributed_human IS 'Human views in the site total that no stored page accounts for; 0 if the day adds up';
 COMMENT ON COLUMN days.unattributed_ai IS 'AI views in the site total that no stored page accounts for; 0 if the day adds up';
 COMMENT ON COLUMN days.unattributed_total IS 'Views in the site total that no stored page accounts for; 0 if the day adds up';
-COMMENT ON COLUMN days.problem IS 'Why the day does not add up, or that the platform no longer has it; NULL otherwise';
+COMMENT ON COLUMN days.problem IS 'Why the day does not add up, or what the platform no longer has of it; NULL otherwise';
 COMMENT ON COLUMN days.nights_in_doubt IS 'How many nights in a row the day did not add up; 0 if it does';
 
 COMMENT ON TABLE restatements IS 'Changes found when a stored day was loaded again. One row per change.';

@@ -25,7 +25,7 @@ const storedDay = viewCountsSchema.extend({
   unattributed_human: z.int(),
   unattributed_ai: z.int(),
   unattributed_total: z.int(),
-  /** Why it does not add up, or that the platform no longer has it. */
+  /** Why it does not add up, or what the platform no longer has of it. */
   problem: z.string().nullable(),
   /** In how many nights in a row it did not add up. */
   nights_in_doubt: z.int(),
@@ -33,7 +33,7 @@ const storedDay = viewCountsSchema.extend({
 /** A stored day of a project. */
 export type StoredDay = Readonly<z.infer<typeof storedDay>>;
 
-/** The stored days of a project, by day, oldest first. */
+/** The stored days of a project, by day, in any order. */
 export type StoredDays = ReadonlyMap<Day, StoredDay>;
 
 /** A change of a stored day that a later load found. */

@@ -68,14 +68,16 @@ function detailLines({ waiting }: ExportPlan, results: readonly DayResult[]): st
     results.filter((result) => result.outcome === outcome).length;
   const changed = ended('restated');
   const forgotten = ended('forgotten');
+  const fewer = ended('fewer');
   const failed = ended('failed');
   const doubtful = results.filter(
-    (result) => result.outcome !== 'failed' && result.state === 'inconsistent',
+    (result) => result.outcome !== 'failed' && result.outcome !== 'fewer' && result.state === 'inconsistent',
   ).length;
   return indented([
     waitingLine(waiting),
     changed > 0 && `${counted(changed, 'day')} had changed on the platform since the last load`,
     forgotten > 0 && forgottenLine(forgotten),
+    fewer > 0 && fewerLine(fewer),
     doubtful > 0 && `${counted(doubtful, 'day')} did not add up, and will be loaded again`,
     failed > 0 && `${counted(failed, 'day')} failed, and will be loaded again`,
   ]);
@@ -86,7 +88,10 @@ const waitingLine = (waiting: readonly Day[]): string | false =>
   `${counted(waiting.length, 'day')} failed or did not add up: will be loaded again later, or now with --reload`;
 
 const forgottenLine = (days: number): string =>
-  `the platform no longer has ${counted(days, 'day')}; the stored data is kept`;
+  `the platform no longer has all of ${counted(days, 'day')}; the stored data is kept`;
+
+const fewerLine = (days: number): string =>
+  `${counted(days, 'day')} had fewer views on the platform than before: stored if it has no more the next night`;
 
 function checkLines({ check, stopped }: ExportOutcome): string[] {
   if (check === undefined || check.days === 0) return [];
@@ -179,7 +184,9 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
   if (days + refused.length === 0) return [`${project.name}: there are no final days to verify yet.`];
   const wrong = differing.length + damaged.length;
   const isClean = days > 0 && wrong + forgotten.length === 0;
-  const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
+  const ended = (outcome: DayResult['outcome']) =>
+    repaired?.results.filter((result) => result.outcome === outcome).length ?? 0;
+  const reloaded = (repaired?.results.length ?? 0) - ended('failed');
   return [
     `${project.name}: ${counted(days, 'final day')} verified${isClean ? ', no differences' : ''}`,
     ...indented([
@@ -188,6 +195,7 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
       forgotten.length > 0 && forgottenLine(forgotten.length),
       refused.length > 0 && `not compared, because the platform refuses their range: ${dayList(refused)}`,
       repaired !== undefined && repaired.results.length > 0 && `${counted(reloaded, 'day')} loaded again`,
+      ended('fewer') > 0 && fewerLine(ended('fewer')),
       repaired === undefined && wrong > 0 && `load them again: readership audit --repair`,
     ]),
   ];

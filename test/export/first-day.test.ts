@@ -1,7 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
 import { RefusedError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { type ExportRange, KEPT_FROM, type RangeRequest, resolveRange } from '../../src/export/range.js';
+import { type ExportRange, type RangeRequest, resolveRange } from '../../src/export/range.js';
+import { KEPT_FROM } from '../../src/export/retention.js';
 import { readFact } from '../../src/state/facts.js';
 import { openClient } from '../api/open-client.js';
 import { stateBeside } from '../open-state.js';

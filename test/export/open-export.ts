@@ -22,10 +22,17 @@ export interface ExportOptions {
   readonly pages?: number;
   readonly concurrency?: number;
   readonly behaviors?: Behaviors;
+  readonly settleDays?: number;
 }
 
 /** A platform whose views a test can change, with a history, and an empty history to export it into. */
-export async function openExport({ days, pages = 3, concurrency = 6, behaviors }: ExportOptions) {
+export async function openExport({
+  days,
+  pages = 3,
+  concurrency = 6,
+  behaviors,
+  settleDays = SETTLE_DAYS,
+}: ExportOptions) {
   const clock = sleepingClock();
   const history = await newStore();
   const { state } = await stateBeside(history);
@@ -50,7 +57,7 @@ export async function openExport({ days, pages = 3, concurrency = 6, behaviors }
     limits: { responseTimeoutMs: 20_000 },
   });
   const common = { history, state, client, project: PROJECT };
-  const task = { ...common, settleDays: SETTLE_DAYS, inTurn: pLimit(concurrency), now: clock.now };
+  const task = { ...common, settleDays, inTurn: pLimit(concurrency), now: clock.now };
   return {
     ...{ clock, history, state, platform, original },
     /** The rows of days that are not as they were. */

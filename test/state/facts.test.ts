@@ -1,6 +1,7 @@
 import { addDays as addDaysTo, addMilliseconds } from 'date-fns';
 import { expect, it } from 'vitest';
-import { FIRST_DAY, KEPT_FROM } from '../../src/export/range.js';
+import { FIRST_DAY } from '../../src/export/range.js';
+import { KEPT_FROM } from '../../src/export/retention.js';
 import { day, startOfDay } from '../../src/day.js';
 import { readFact, readLimit, recordFact } from '../../src/state/facts.js';
 import { newState, NOW } from './new-state.js';
