@@ -60,11 +60,21 @@ export const secretNames = (environment: Environment, settings?: Settings): stri
       (settings && secretVariables(settings, {}).some(([secret]) => secret === name)),
   );
 
+/** As `secretNames`, with the proxies that need a login: a query sends nothing. */
+export const secretNamesOfQueries = (environment: Environment, settings?: Settings): string[] => [
+  ...secretNames(environment, settings),
+  ...Object.keys(environment).filter(
+    (name) => /(?:^|_)proxy$/i.test(name) && environment[name]?.includes('@') === true,
+  ),
+];
+
+/** The environment without some variables. */
+export const withoutVariables = (environment: Environment, names: readonly string[]): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !names.includes(name)));
+
 /** The environment for a process that needs no secrets. */
-export function withoutSecrets(environment: Environment, settings: Settings): NodeJS.ProcessEnv {
-  const secrets = secretNames(environment, settings);
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.includes(name)));
-}
+export const withoutSecrets = (environment: Environment, settings: Settings): NodeJS.ProcessEnv =>
+  withoutVariables(environment, secretNames(environment, settings));
 
 /**
  * The secrets: keys, the mail server's password, the addresses of channels, and the ping URL, with

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { secretNames } from '../app/secrets.js';
+import { secretNamesOfQueries } from '../app/secrets.js';
 import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
@@ -66,7 +66,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const { signal, workingDirectory, output } = runtime;
     const workspace = await readWorkspace(options, runtime, 'none');
     const { configuration, historyFile, dataDir } = workspace;
-    const secrets = secretNames(runtime.environment, configuration?.settings);
+    const secrets = secretNamesOfQueries(runtime.environment, configuration?.settings);
     if (secrets.length > 0) return runWithout(secrets, signal);
     const target = options.output === undefined ? undefined : resolve(workingDirectory, options.output);
     const isTable = target === undefined && output.isTerminal;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { withoutSecrets } from '../app/secrets.js';
+import { secretNamesOfQueries, withoutVariables } from '../app/secrets.js';
 import {
   optionsOf,
   withoutDirectories,
@@ -49,7 +49,10 @@ export async function serveAssistant(
   const queries = new QueryProcesses({
     options: optionsOf(options),
     cwd: runtime.workingDirectory,
-    environment: withoutSecrets(runtime.environment, workspace.settings),
+    environment: withoutVariables(
+      runtime.environment,
+      secretNamesOfQueries(runtime.environment, workspace.settings),
+    ),
     timeoutMs: LONGEST_QUERY_MS,
     dataDir: workspace.dataDir,
   });
