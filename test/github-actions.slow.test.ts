@@ -117,6 +117,9 @@ describe('deploy/github-actions.yml', () => {
     expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
     await shell(remote, 'git branch -D readership-running');
     expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
+    const command = `sql "SELECT 'two  words' AS said, count(*) > 0 AS has_views FROM page_views" --format json`;
+    const asked = await play({ command });
+    expect(asked, asked.output).toMatchObject({ code: 0, output: says('"said":"two  words"') });
 
     // It cannot be packed completely: the saved state is kept.
     const before = await stateIn();
