@@ -9,7 +9,7 @@ import {
   Stats,
   writeFileSync,
 } from 'node:fs';
-import { access, lstat, mkdir, open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { access, constants, lstat, open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError, messageOf, StorageError } from './errors.js';
@@ -68,10 +68,27 @@ export async function expectDirectory(path: string): Promise<void> {
   );
 }
 
+/**
+ * Creates a directory, and those above it. Returns the first that did not exist, if any. On a read-only disk, Node.js says
+ * that there is no such file, and this the reason.
+ */
+export function makeDirectories(path: string, mode?: number): string | undefined {
+  const create = () => mkdirSync(path, { recursive: true, mode });
+  try {
+    return create();
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    let missing = path;
+    while (!existsSync(dirname(missing))) missing = dirname(missing);
+    mkdirSync(missing, { mode });
+    return create();
+  }
+}
+
 /** Creates a private directory. Returns the first of the directories that did not exist, if any. */
 export async function makeDirectory(path: string): Promise<string | undefined> {
   try {
-    return await mkdir(path, { recursive: true, mode: 0o700 });
+    return makeDirectories(path, 0o700);
   } catch (cause) {
     await expectDirectory(path);
     throw new StorageError(
@@ -89,6 +106,13 @@ export async function freeDisk(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
 }
+
+/** Whether a directory is on a disk that is mounted read-only, as after errors of the disk. */
+export const isOnReadOnlyDisk = async (directory: string): Promise<boolean> =>
+  access(`${directory}/.`, constants.W_OK).then(
+    () => false,
+    (error: unknown) => codeOf(error) === 'EROFS',
+  );
 
 /**
  * The file that a path leads to through symbolic links, even if it does not exist yet: renaming a file over a link
@@ -113,7 +137,7 @@ export function behindLinks(path: string): string {
 export function writeWhole(path: string, text: string, mode = 0o600): void {
   const file = behindLinks(path);
   const beside = `${file}.${process.pid}.new`;
-  mkdirSync(dirname(file), { recursive: true, mode: mode | ((mode & 0o444) >> 2) });
+  makeDirectories(dirname(file), mode | ((mode & 0o444) >> 2));
   try {
     writeFileSync(beside, text, { mode });
     renameSync(beside, file);

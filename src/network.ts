@@ -66,6 +66,33 @@ export function isLasting(cause: unknown): boolean {
   return isUnresolvable(cause) || UNTRUSTED.test(codeOf(cause) ?? '') || status.startsWith('4');
 }
 
+/** What TLS says of a server, by the codes and words of OpenSSL, which adds its own source file and line. */
+const TLS_WORDS = [
+  [/wrong[ _]version[ _]number/, 'this port does not speak TLS, so https:// may be wrong'],
+  [
+    /no[ _]application[ _]protocol/,
+    'the server speaks no HTTP/1.1, perhaps only HTTP/2: let it, or a proxy before it, accept HTTP/1.1',
+  ],
+  [
+    /alert[ _]protocol[ _]version|unsupported[ _]protocol/,
+    'the server has no TLS 1.2 or later, and older versions are not safe: update the server',
+  ],
+  [/certificate[ _]required/, 'the server asks for a client certificate, which Readership does not send'],
+  [
+    /handshake[ _]failure/,
+    'the server accepts none of the usual TLS ciphers, or asks for a client certificate, which Readership does not send',
+  ],
+  [/unrecognized[ _]name/, 'the server does not know this host name'],
+] as const;
+
+/** What went wrong with TLS, in a person's words; undefined if it was something else. */
+export function tlsWords(cause: unknown): string | undefined {
+  const text = `${codeOf(cause) ?? ''} ${messageOf(cause)}`;
+  const known = TLS_WORDS.find(([sign]) => sign.test(text.toLowerCase()))?.[1];
+  const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];
+  return known ?? (reason === undefined ? undefined : `TLS failed: ${reason}`);
+}
+
 /** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
   const code = codeOf(cause) ?? '';
@@ -77,9 +104,7 @@ export function connectionFailure(cause: unknown): string {
   const host = cause instanceof Error && 'hostname' in cause ? String(cause.hostname) : '';
   const words = isUnresolvable(cause)
     ? `there is no host named ${host}`
-    : code === 'ERR_SSL_WRONG_VERSION_NUMBER'
-      ? 'this port does not speak TLS, so https:// may be wrong'
-      : messageOf(cause) || code;
+    : (tlsWords(cause) ?? (messageOf(cause) || code));
   if (!UNTRUSTED.test(code)) return named === '' ? words : `${words} (${named} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;
 }

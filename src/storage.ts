@@ -14,10 +14,9 @@ const SIGNS = [
   ['elsewhere', /uv_cwd/],
   ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
   ['full', /No space left|database or disk is full|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
-  // Node.js reports ENOENT when it creates nested directories on a read-only file system.
   [
     'denied',
-    /readonly database|unable to open database file|Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/,
+    /readonly database|unable to open database file|Permission denied|EACCES|Read-only file system|EROFS|EPERM/,
   ],
   [
     'damaged',
@@ -74,6 +73,20 @@ export function storageFailure(doing: string, cause: unknown): StorageError {
   const reason = holder === undefined ? messageOf(cause) : `${holder} has the file open.`;
   const advice = ADVICE[signOf(cause) ?? 'failed'];
   return new StorageError(`Cannot ${doing}: ${reason}\n${advice}`, { cause });
+}
+
+/** DuckDB's advice to load an extension, or to change settings for that: both are locked while a query runs. */
+const OF_EXTENSION = / is not in the catalog, but it exists in the (\w+) extension\.[^]*/;
+
+/** An error of a query. One about an extension gets words that help here. */
+export function queryError(error: unknown): unknown {
+  const words = messageOf(error);
+  if (!OF_EXTENSION.test(words)) return error;
+  const ours = words.replace(
+    OF_EXTENSION,
+    " is in DuckDB's extension $1, which queries here cannot load. With DuckDB itself they can: docs/readers.md",
+  );
+  return new Error(ours, { cause: error });
 }
 
 /** What to do in a workspace of Readership 0.4. */

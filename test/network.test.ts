@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Server } from 'node:net';
 import { join } from 'node:path';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { readSitemap } from '../src/agents/sitemap.js';
 import { openClient } from './api/open-client.js';
@@ -82,14 +83,35 @@ it('names the variable of a proxy that does not answer', async () => {
   await expect(client.views(QUERY)).rejects.toThrow('(HTTP_PROXY set)');
 });
 
-it('explains a certificate that Node.js does not trust', async () => {
+/** A client of a server with TLS, whose certificate nobody has signed. */
+async function clientOfTls(
+  options: TlsOptions,
+  create: (options: TlsOptions) => Server = createSecureServer,
+) {
   const home = await tempDir();
   const [key, cert] = [join(home, 'key.pem'), join(home, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-days', '2', '-nodes', '-keyout', key, '-out', cert];
   execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', ...subject], { stdio: 'ignore' });
-  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  const server = create({ key: readFileSync(key), cert: readFileSync(cert), ...options });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => void server.close());
-  const client = clientAt(`https://localhost:${(server.address() as AddressInfo).port}`);
+  return clientAt(`https://localhost:${(server.address() as AddressInfo).port}`);
+}
+
+it('explains a certificate that Node.js does not trust', async () => {
+  const client = await clientOfTls({});
   await expect(client.views(QUERY)).rejects.toThrow(/self-signed certificate.*NODE_EXTRA_CA_CERTS/);
+});
+
+const OLD = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+const ONE_CIPHER = { maxVersion: 'TLSv1.2', ciphers: 'NULL-SHA256:@SECLEVEL=0' } as const;
+
+it.each<[string, TlsOptions, words: string]>([
+  ['HTTP/2 only', { ALPNProtocols: ['h2'] }, 'the server speaks no HTTP/1.1, perhaps only HTTP/2'],
+  ['TLS 1.1', OLD, 'the server has no TLS 1.2 or later'],
+  ['an unusual cipher', ONE_CIPHER, 'the server accepts none of the usual TLS ciphers'],
+])('says what is wrong with a server with %s, without lines of OpenSSL', async (_, options, words) => {
+  const client = await clientOfTls(options, createTlsServer);
+  await expect(client.views(QUERY)).rejects.toThrow(words);
+  await expect(client.views(QUERY)).rejects.not.toThrow(/SSL routines|openssl/);
 });

@@ -44,7 +44,6 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ["EACCES: permission denied, open 'x'", DENIED],
   ['IO Error: Cannot open file "x": Read-only file system', DENIED],
   ["EROFS: read-only file system, open 'x'", DENIED],
-  ["ENOENT: no such file or directory, mkdir 'x'", DENIED],
   ["EPERM: operation not permitted, chmod 'x'", DENIED],
   ['IO Error: Corrupt database file: computed checksum 1 does not match stored checksum 2', DAMAGED],
   ['IO Error: The file "x" exists, but it is not a valid DuckDB database file!', DAMAGED],

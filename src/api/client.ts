@@ -44,7 +44,7 @@ export interface ClientOptions {
   /** The environment variable that holds the key, named in advice. */
   readonly keyName: string;
   readonly now: () => Date;
-  readonly retries?: RetryPolicy;
+  readonly retries?: RetryPolicy | undefined;
   readonly onRetry?: OnRetry | undefined;
   /** When requests for views may be sent; shared by all that use the same key. */
   readonly pace?: Pace | undefined;

@@ -45,12 +45,12 @@ export interface Connection extends Platform {
  * first use. Requests are counted in the state.
  */
 export async function connect(
-  workspace: Workspace,
+  workspace: Workspace & Pick<ClientOptions, 'retries'>,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   state: State,
 ): Promise<Connection> {
-  const { settings, credentials, configuration, dataDir } = workspace;
+  const { settings, credentials, configuration, dataDir, retries } = workspace;
   const { pullRequests } = settings;
   const server = configuration === undefined ? await startSandbox(dataDir, now) : undefined;
   const paces = openPaces(state, workspace, { now, onWait });
@@ -70,6 +70,7 @@ export async function connect(
       keyName: project.apiKeyEnv,
       now,
       transport,
+      retries,
       pace: paces.of(project),
       onRetry,
       onRequest: (operation) => onRequest?.(operation, project.id),

@@ -1,8 +1,8 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { exists, packageFile, searchedDirs, formatOf } from '../files.js';
+import { exists, makeDirectories, packageFile, searchedDirs, formatOf } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { listReports } from '../reports/definition.js';
 import {
@@ -181,7 +181,7 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
         `${relative(workingDirectory, taken)} already exists. Nothing was changed.`,
       );
   try {
-    await mkdir(folder, { recursive: true });
+    makeDirectories(folder);
     for (const file of (await readdir(FILES)).sort()) {
       const text = await readFile(join(FILES, file), 'utf8');
       const written = join(folder, file.replaceAll('NAME', name));

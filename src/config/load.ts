@@ -55,8 +55,12 @@ export async function readEnvironment(
   for (const name of Object.keys(inFile))
     if (environment[name] === '' && inFile[name] !== '')
       note(`${name} is empty in the environment, which hides its value in ${DOT_ENV}: unset it to use that.`);
-  return { ...inFile, ...environment };
+  return trimmed({ ...inFile, ...environment });
 }
+
+/** Files that secrets are read from end with a line break, which is no part of them. */
+const trimmed = (environment: Environment): Environment =>
+  Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, value?.trim()]));
 
 const pathOf = (file: string | undefined, workingDirectory: string): string =>
   resolve(workingDirectory, file ?? CONFIG_FILE);
@@ -83,11 +87,22 @@ export function apiKeyOf(environment: Environment, project: ProjectSettings): st
         `Create a key on the API keys page of the dashboard.`,
     );
   if (isTooShort(key)) throw tooShort(project.apiKeyEnv);
-  if (!/^[\x21-\x7e]+$/.test(key))
+  const [foreign] = /[^\x21-\x7e]/u.exec(key) ?? [];
+  if (foreign !== undefined)
     throw new ConfigurationError(
-      `The value of ${project.apiKeyEnv} is not an API key: it contains a space or a character that keys never contain.`,
+      `The value of ${project.apiKeyEnv} is not an API key: character ${key.indexOf(foreign) + 1} is ${nameOf(foreign)}, which keys never contain. Copy the key again.`,
     );
   return key;
+}
+
+/** A character that people may not see, in words. */
+function nameOf(character: string): string {
+  if (character === ' ') return 'a space';
+  if (character === '\n' || character === '\r') return 'a line break';
+  const code = character.codePointAt(0) ?? 0;
+  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character)
+    ? `“${character}”`
+    : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** A shorter secret would be redacted from ordinary words. */

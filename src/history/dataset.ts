@@ -1,10 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash } from 'node:crypto';
-import { access, chmod, constants, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, chmod, constants, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { codeOf, messageOf, ReadershipError } from '../errors.js';
-import { exists, ignoreMissing, syncToDisk } from '../files.js';
+import { exists, ignoreMissing, makeDirectories, syncToDisk } from '../files.js';
 import { filledIn, literal, type Reader, readerOf } from './duckdb.js';
 import { readSql } from '../columns.js';
 import type { HistoryStore } from './store.js';
@@ -73,7 +73,7 @@ export const publishDataset = (
     const months = await storedMonths(readerOf(connection), dataset);
     const change = { files: 0, written: 0, removed: 0 };
     try {
-      if (isWhole || mayCreate) await mkdir(location, { recursive: true, mode: 0o700 });
+      if (isWhole || mayCreate) makeDirectories(location, 0o700);
       await expectDataset(dataset);
       for (const { id } of dataset.projects) {
         const own = months.filter(({ project }) => project === id);
@@ -185,7 +185,7 @@ export async function replaceFile(
 
 /** The mode of the dataset's directory decides who has access; those in it get its mode, and are readable. */
 export async function makeDirectory(directory: string, location: string): Promise<void> {
-  const first = await mkdir(directory, { recursive: true });
+  const first = makeDirectories(directory);
   if (first === undefined) return;
   const { mode } = await stat(location);
   for (let made = directory; made.startsWith(first); made = dirname(made)) {
@@ -197,8 +197,7 @@ export async function makeDirectory(directory: string, location: string): Promis
 const ADVICE = [
   [/ENOSPC|No space left|EDQUOT|Disk quota/, 'make room there'],
   [/EEXIST|ENOTDIR|Not a directory/, 'name a directory'],
-  // Node.js reports ENOENT when it creates nested directories on a read-only file system.
-  [/EACCES|EPERM|EROFS|Permission denied|Read-only|ENOENT.*, mkdir/, 'give this user write access there'],
+  [/EACCES|EPERM|EROFS|Permission denied|Read-only/i, 'give this user write access there'],
 ] as const;
 
 /** A failure of the disk. DuckDB's errors have no code, only the words of the system. */

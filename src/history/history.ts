@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
 import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
-import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
+import { isOfDamage, machineAdvice, queryError, storageFailure } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import {
   type Columns,
@@ -92,7 +92,7 @@ export class History implements Reader, Columns {
 
   /** Converts an error thrown while reading; a `StorageError` if the file is damaged. */
   explained(error: unknown): unknown {
-    return isOfDamage(error) ? unreadable('read', this.path, error) : error;
+    return isOfDamage(error) ? unreadable('read', this.path, error) : queryError(error);
   }
 
   /** Another connection to the same file, for concurrent queries. It must be closed separately. */

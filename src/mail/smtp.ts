@@ -4,6 +4,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { z } from 'zod';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { codeOf, messageOf } from '../errors.js';
+import { tlsWords } from '../network.js';
 import { redactor } from '../redact.js';
 import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
@@ -140,6 +141,8 @@ function withRemedy(
 ): string {
   if (/wrong version number|packet length too long/i.test(words))
     return `it does not begin with TLS: write smtp:// instead of smtps:// in ${SMTP_URL_VARIABLE}`;
+  const ofTls = tlsWords(words);
+  if (ofTls !== undefined) return ofTls;
   // A server that expects TLS waits for the client to begin.
   if (!secure && stage === 'connect' && (isSilent || port === 465))
     return `${words}. If it expects TLS from the start, as on port 465, write smtps:// instead of smtp:// in ${SMTP_URL_VARIABLE}`;

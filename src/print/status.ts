@@ -126,8 +126,8 @@ export function needsOf(
   { settings: { schedule } }: Pick<Workspace, 'settings'>,
   now: Date,
 ): string[] {
-  const { runs, outages, waitingDeliveries, failedDeliveries, pullRequestProblems, stateProblem } =
-    operations;
+  const { runs, outages, waitingDeliveries, failedDeliveries } = operations;
+  const { pullRequestProblems, stateProblem, readOnlyDisk } = operations;
   const [firstProblem] = pullRequestProblems;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
@@ -150,6 +150,9 @@ export function needsOf(
     ]),
     ...outageLines(outages),
     ...(stateProblem === null ? [] : [stateProblem]),
+    ...(readOnlyDisk === null
+      ? []
+      : [`The disk of ${readOnlyDisk} is read-only, so nothing is loaded or sent: mount it writable.`]),
     ...(firstProblem === undefined
       ? []
       : [

@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expectNothingLost, lostHistory } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
@@ -129,6 +129,24 @@ export async function checkDisk({ dataDir, historyFile }: Workspace): Promise<Ve
     return fail(`${words}: the next version of the history needs ${bytes(needed)}. Make room.`);
   if (!canLockIn(place)) return fail(lockless(place).message);
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
+}
+
+/** Others have no access to what is in a directory unless they may enter it, and all above it. */
+const MAY_ENTER = 0o001;
+
+/**
+ * Whether everyone on this machine can read what is stored, as in a directory that existed with other rights. Access for
+ * its group is a decision of its owner.
+ */
+export async function checkPrivacy({ dataDir }: Workspace): Promise<CheckResult[]> {
+  if (process.platform === 'win32' || !(await exists(dataDir))) return [];
+  const real = await realpath(dataDir);
+  for (let place = real; ; place = dirname(place)) {
+    if (((await stat(place)).mode & MAY_ENTER) === 0) return [];
+    if (place === dirname(place)) break;
+  }
+  const words = `Everyone on this machine can read the history in ${dataDir}: chmod o= '${dataDir}'`;
+  return [{ check: 'privacy', ...warn(words) }];
 }
 
 /** Whether the directory of the dataset, if there is one, can be written. Writes nothing. */

@@ -31,6 +31,7 @@ import {
   checkDates,
   checkDisk,
   checkPlace,
+  checkPrivacy,
   checkState,
   checkWitness,
   tryHistory,
@@ -38,6 +39,8 @@ import {
 import { answers, doesNotAnswer } from './try-platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
+/** So few that their last failure is known before the time is over. */
+const RETRIES = { retries: 2, minDelayMs: 500, maxDelayMs: 2_000 };
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
@@ -45,7 +48,7 @@ export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Pr
   const { history, verdict } = await tryHistory(workspace);
   // What is wrong with it, its own check says.
   const state = (await openState(workspace.dataDir).catch(() => undefined)) ?? emptyState();
-  const connection = await connect({ ...workspace, maxWaitMs: 0 }, runtime, {}, state);
+  const connection = await connect({ ...workspace, maxWaitMs: 0, retries: RETRIES }, runtime, {}, state);
   try {
     const findings = await Promise.all([
       found('configuration', () => configuration(workspace)),
@@ -66,6 +69,7 @@ export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Pr
       found('sends from', () => checkPlace(workspace)),
       ...(history === undefined ? [] : [found('dates', () => checkDates(history, state, runtime.now()))]),
       ...checkDataset(workspace, state),
+      checkPrivacy(workspace),
       found('disk', () => checkDisk(workspace)),
     ]);
     return findings.flat(2);

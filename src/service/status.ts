@@ -10,7 +10,7 @@ import { KEPT_FROM } from '../export/retention.js';
 import { PAGING, readPageSize } from '../export/page-size.js';
 import { dayRecords, type DayState, NO_CHANGES, recommendedSettleDays } from '../export/day-records.js';
 import { needsPerson, planFor, retryAt } from '../export/plan.js';
-import { freeDisk, ignoreMissing } from '../files.js';
+import { freeDisk, ignoreMissing, isOnReadOnlyDisk } from '../files.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
 import { readDayFailures, readLastVerification } from '../state/days.js';
@@ -139,6 +139,8 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     /** When the history was last written; null before its first day. */
     writtenAt: (await stat(historyFile).catch(ignoreMissing))?.mtime ?? null,
     diskFreeBytes: await freeDisk(dataDir),
+    /** The data directory, if its disk is mounted read-only: nothing can be loaded or sent. */
+    readOnlyDisk: (await isOnReadOnlyDisk(dataDir)) ? dataDir : null,
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
     /** Why the state may not know everything that was sent. */

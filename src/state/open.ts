@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { readSql } from '../columns.js';
 import { StorageError } from '../errors.js';
-import { behindLinks, ignoreMissing } from '../files.js';
+import { behindLinks, ignoreMissing, makeDirectories } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { canLockIn, type Database, failureOf, lockless, openDatabase, retriedRead } from './database.js';
 import type { SendingPlace } from './workspace.js';
@@ -66,7 +66,7 @@ export async function openState(dataDir: string): Promise<State | undefined> {
 export async function createState(dataDir: string, here: SendingPlace): Promise<State> {
   const path = stateFileIn(dataDir);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeDirectories(dirname(path), 0o700);
   } catch (error) {
     throw storageFailure(`create the directory ${dirname(path)}`, error);
   }

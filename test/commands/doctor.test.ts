@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -163,6 +163,21 @@ describe('readership doctor', () => {
       expect(of(check)).toMatch(/^warn: Another version .+readership run$/);
     expect(of('key')).toMatch(/^pass/);
     expect((await readFile(historyFile(cwd))).equals(before)).toBe(true);
+  });
+
+  it('says of the key what the server says, if nothing listens there, and who can read what is stored', async () => {
+    const cwd = await workspaceOf({ baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' });
+    await emptyHistory(cwd);
+    expect((await doctor(cwd)).of('privacy')).toBeUndefined();
+    await chmod(cwd, 0o755);
+    await chmod(join(cwd, 'data'), 0o755);
+    const open = await doctor(cwd);
+    expect(open.of('key')).toMatch(/^fail: prj_1: .+ECONNREFUSED/);
+    expect(open.of('privacy')).toBe(
+      `warn: Everyone on this machine can read the history in ${cwd}/data: chmod o= '${cwd}/data'`,
+    );
+    await chmod(join(cwd, 'data'), 0o750);
+    expect((await doctor(cwd)).of('privacy')).toBeUndefined();
   });
 
   it('does not check a key whose request limit is used up, says when it can, and finds a part that weekly cannot cover', async () => {

@@ -42,9 +42,12 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
     expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
   }
   const page = endedWith(1, await site.run('report', 'weekly'));
-  expect(page.stderr).toMatch(/^Cannot write the report to .+\nGive this user write access there/);
-  const status = await site.run('status');
+  expect(page.stderr).toMatch(
+    /^Cannot write the report to .+read-only file system.+\nGive this user write access there/,
+  );
+  const status = endedWith(1, await site.run('status'));
   expect(status.stdout).toMatch(/history +.+ days/);
+  expect(status.stdout).toMatch(/^attention {2}The disk of .+ is read-only, so nothing is loaded or sent/m);
   expect(status.stderr).toBe('');
   const doctor = endedWith(1, await site.run('doctor'));
   expect(doctor.stdout).toMatch(/fail +state +Cannot lock .+\nGive this user write access there/);

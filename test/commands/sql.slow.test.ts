@@ -91,6 +91,12 @@ describe('readership sql', () => {
 
   it.each([
     ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
+    [
+      'a function of an extension',
+      ["FROM read_xlsx('a.xlsx')"],
+      1,
+      /"read_xlsx" is in DuckDB's extension excel, which queries here cannot load\. .+docs\/readers\.md\n$/,
+    ],
     ['a write to a table', ['DELETE FROM days'], 1, /DELETE is not a read-only statement/],
     ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
     ['a file that is not there', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
@@ -136,13 +142,18 @@ describe('readership sql', () => {
     // A line that cannot be parsed: any process that reads the file fails.
     await mkdir(join(directory, '.env'));
     const secrets = { OTHER_KEY: 'adm_1234567890abc', READERSHIP_SMTP_URL: 'smtp://a:adm_1234567890abc@h' };
+    const proxies = {
+      HTTPS_PROXY: 'http://ann:adm_1234567890abc@proxy.example:3128',
+      NO_PROXY: 'docs.example',
+    };
     const { child, result } = startCli(['sql', 'SELECT 1 AS one UNION ALL SELECT sleep_ms(30000)'], {
       cwd: directory,
-      env: { ...secrets, KEPT: 'yes' },
+      env: { ...secrets, ...proxies, KEPT: 'yes' },
     });
     const querying = await childOf(child.pid);
     const environment = await readFile(`/proc/${querying}/environ`, 'latin1');
     expect(environment).toContain('KEPT=yes');
+    expect(environment).toContain('NO_PROXY=docs.example');
     expect(environment).not.toContain('adm_1234567890abc');
     child.kill('SIGTERM');
     expect(await result).toMatchObject({

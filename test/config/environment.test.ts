@@ -58,6 +58,20 @@ describe('the API key', () => {
     expect(key).toThrow(/project prj_1: set READERSHIP_API_KEY/);
   });
 
+  it('loses the line break at the end of the file that it was read from', async () => {
+    const environment = { READERSHIP_API_KEY: ' from-a-file\r\n' };
+    expect((await keyWith({ environment })).key()).toBe('from-a-file');
+  });
+
+  it.each([
+    ['with space', 'character 5 is a space'],
+    ['with\nfeed', 'character 5 is a line break'],
+    ['schlüssel', 'character 5 is “ü”'],
+    ['adm_key\u200b123', 'character 8 is U+200B'],
+  ])('%j: the error names the character that no key has', async (key, words) => {
+    expect((await keyWith({ environment: { READERSHIP_API_KEY: key } })).key).toThrow(words);
+  });
+
   it.each(['with space', 'with\nfeed', 'schlüssel', 'short'])(
     'that cannot be sent in a header is rejected without being shown',
     async (key) => {

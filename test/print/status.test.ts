@@ -40,6 +40,7 @@ const well: ProjectStatus = {
 const quiet: OperationsStatus = {
   writtenAt: at('18T02:15:00'),
   diskFreeBytes: 3 * 2 ** 30,
+  readOnlyDisk: null,
   sendsFrom: undefined,
   stateProblem: null,
   datedInFuture: [],
