@@ -72,7 +72,7 @@ export function mayBeTried(
   return admission !== 'due' || next === null || next <= now || isAhead;
 }
 
-const mayHaveArrived = ({ state }: Delivery): boolean =>
+export const mayHaveArrived = ({ state }: Delivery): boolean =>
   state === 'sending' || state === 'sent' || state === 'unknown';
 
 /** The delivery after an attempt that counts. */

@@ -39,6 +39,8 @@ interface ReportRequest {
   readonly now: Date;
   /** To show besides the cautions about its numbers. */
   readonly cautions?: readonly string[];
+  /** Periods before it that no email was sent about, which an email names. */
+  readonly unsent?: readonly Period[];
 }
 
 /** A report of one period with its query results. Each form is rendered on demand. */
@@ -49,7 +51,7 @@ export async function prepareReport(
   place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
-  { report, period, where, now, cautions = [] }: ReportRequest,
+  { report, period, where, now, cautions = [], unsent = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
   const { reports, serve } = place.settings;
@@ -76,6 +78,10 @@ export async function prepareReport(
     report: { name, title, audience },
     timezone,
     links,
+    unsent: unsent.map((range) => ({
+      range,
+      page: linksOf(place.settings, project, { name, period: range }).page,
+    })),
     charts,
     /** Formatted only for templates that show them. */
     tables: () => tablesOf(report, answers, charts, timezone, form === 'page' ? Infinity : ROWS_IN_MAIL),
@@ -197,7 +203,7 @@ async function formsOf(
  */
 export async function digestOf(
   place: ReportPlace,
-  { report: { title }, period, cautions = [] }: ReportRequest,
+  { report: { title }, period, cautions = [], unsent = [] }: ReportRequest,
   reports: readonly PreparedReport[],
   empty: readonly { readonly item: ReportedProject; readonly error: NothingLoadedError }[],
 ) {
@@ -213,7 +219,15 @@ export async function digestOf(
   const { serve } = place.settings;
   const pageUrl = serve?.url === undefined ? null : `${serve.url}/reports`;
   const heading = { subject, preheader: first?.preheader ?? '', pageUrl };
-  const shown = { period, cautions, editions, without, others: more, report: { title } };
+  const shown = {
+    period,
+    cautions,
+    unsent: unsent.map((range) => ({ range, page: pageUrl })),
+    editions,
+    without,
+    others: more,
+    report: { title },
+  };
   const { chat, email } = await formsOf(place, 'digest', heading, () => shown);
   const model = { projects: reports.map(({ model }) => model), without };
   return { subject, pageUrl, model, chat, email };

@@ -18,6 +18,7 @@ import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import type { Using, WorkspaceView } from './parts.js';
+import { unsentBefore } from './unsent.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
@@ -99,7 +100,8 @@ export async function reportNotice(
   // A pattern may be mistyped, and what has no views would look like what is not shown.
   if (where !== undefined && figures.human + figures.ai === 0)
     cautions.push(`No page that matches ${where} was viewed on these days.`);
-  const request = { report, period, where, now, cautions };
+  const unsent = unsentBefore(state, mailing, period, place.settings.reports);
+  const request = { report, period, where, now, cautions, unsent };
   const { results: editions, empty } = await eachLoaded(projects, (project) =>
     prepareReport(place, reader, project, request),
   );

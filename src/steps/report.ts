@@ -18,6 +18,7 @@ import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, type StepResult, withOutage } from './step.js';
+import { unsentBefore } from './unsent.js';
 import { readLastRuns } from '../state/runs.js';
 import {
   deliveriesOf,
@@ -71,9 +72,10 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     await attempt(() => findReport(name, workspaceDir));
   for (const report of reports) {
     const latest = lastEnded(report.period, now(), settings.reports);
+    const isRendered = ({ id }: ProjectSettings, period: Period) =>
+      existsSync(pageFile(reportsDir, id, { name: report.name, period }));
     const render = async (project: ProjectSettings, period: Period) => {
-      const isThere = existsSync(pageFile(reportsDir, project.id, { name: report.name, period }));
-      if (isThere && !hasNews.has(project.id)) return;
+      if (isRendered(project, period) && !hasNews.has(project.id)) return;
       const prepared = await prepareReport(workspace, store, project, { report, period, now: now() });
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
@@ -84,8 +86,15 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
       await attempt(() => render(project, latest));
     }
     await attempt(async () => {
-      for (const mailing of mailingsOf(workspace, report))
-        await attempt(() => sendDue(parts, mailing, daysLate(mailing.projects), detail));
+      for (const mailing of mailingsOf(workspace, report)) {
+        const days = daysLate(mailing.projects);
+        const due = lastEnded(report.period, subHours(now(), 24 * days), settings.reports);
+        // The email leads to their pages.
+        for (const period of unsentBefore(state, mailing, due, settings.reports))
+          for (const project of mailing.projects)
+            if (!isRendered(project, period)) await attempt(() => render(project, period));
+        await attempt(() => sendDue(parts, mailing, days, detail));
+      }
     });
   }
   const { words, error } = sentOf(detail);

@@ -259,6 +259,38 @@ describe('the report step', () => {
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
   });
 
+  it('names the weeks without an email after weeks offline, with links to their pages', async () => {
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
+    const served = {
+      ...settings,
+      reports: { ...settings.reports, baseUrl: 'https://reports.example.com' },
+    };
+    const given = { workspace: { settings: served } };
+    await report(MONDAY, given);
+    await loadDays(test.history, day('2026-11-16'), day('2026-12-06'));
+    const { detail } = await report('2026-12-07T03:00:00Z', given);
+    expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
+    const [, mail = expect.fail()] = await test.mailsTo('docs@example.com');
+    const unsent = [
+      ['Nov 16 – 22, 2026', '2026-W47'],
+      ['Nov 23 – 29, 2026', '2026-W48'],
+    ] as const;
+    for (const [range, week] of unsent) {
+      const page = `prj_1/weekly-${week}.html`;
+      expect(await readFile(join(test.directory, 'reports', page), 'utf8')).toContain(range);
+      expect(mail.text).toContain(`! No email was sent about ${range}: https://reports.example.com/${page}`);
+      expect(mail.html).toMatch(
+        new RegExp(`<a href="https://reports.example.com/${page}"[^>]*>${range}</a>`),
+      );
+    }
+    expect(mail.text?.match(/No email/g)).toHaveLength(2);
+    // The next one follows the last.
+    await loadDays(test.history, day('2026-12-07'), day('2026-12-13'));
+    await report('2026-12-14T03:00:00Z', given);
+    const [, , next = expect.fail()] = await test.mailsTo('docs@example.com');
+    expect(next.text).not.toContain('No email');
+  });
+
   it('emails the other reports when the templates of one are broken, and records which is broken', async () => {
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const templates = join(test.directory, 'templates');
