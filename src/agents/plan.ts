@@ -41,6 +41,9 @@ export interface ImprovePlan extends Selection {
 /** What a plan is made from, besides what is stored of jobs and skips. */
 export type PlanInput = Pick<SelectionState, 'isListed' | 'only'> & Ranking & { readonly now: Date };
 
+/** What the plans of a project are made from, which is the same all day. */
+export type PlanBasis = Omit<PlanInput, 'now' | 'only'>;
+
 /** Decides from what is stored which pages get a job. Sends and stores nothing. */
 export function planImprovement(
   state: State,
@@ -95,6 +98,9 @@ export interface Room {
 /** The limit as a phrase: `improve.maxJobsPerWeek is 5`. */
 export const limitWords = ({ setting, limit }: Room): string => `improve.${setting} is ${limit}`;
 
+/** When what waits for room is sent, as a phrase. */
+export const whenRoom = (room: Room): string => `when there is room (${limitWords(room)})`;
+
 /** Whether its pull request waits for review, as far as is known. */
 export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }: Job): boolean =>
   pr_link !== null && merged_on === null && closed_on === null && merged_into === null && state !== 'active';
@@ -120,6 +126,23 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
     toPlan: roomBeside(waiting),
     toSend: roomBeside(0),
   };
+}
+
+/**
+ * The limit that a planned job waits for; undefined if it may be sent now, or was sent. Jobs are sent in the order in
+ * which they were planned.
+ */
+export function awaitedRoom(
+  jobs: readonly Job[],
+  rules: RoomRules & Pick<Settings['improve'], 'mode'>,
+  job: number,
+  now: Date,
+): Room | undefined {
+  const { toSend } = roomFor(jobs, rules, now);
+  const waiting = jobs.filter(
+    ({ state, is_approved }) => state === 'planned' && (is_approved || rules.mode === 'apply'),
+  );
+  return waiting.findIndex(({ id }) => id === job) < toSend.count ? undefined : toSend;
 }
 
 /** How many new jobs are allowed with those that count toward each limit. */

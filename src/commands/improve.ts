@@ -1,6 +1,6 @@
 import { jobStateWords } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement } from '../agents/plan.js';
+import { planImprovement, whenRoom } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readOtherAddresses, readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -141,8 +141,12 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
   workspace.credentials.apiKeyOf(project);
   const answers = await withHistory(workspace, async ({ history, state }) => {
     await expectSendingPlace(state, workspace);
-    const approving = { reader: history, state, workspace, now: runtime.now(), signal };
-    return approvePages(approving, project, approvals);
+    const now = runtime.now();
+    const rules = workspace.settings.improve;
+    const ranking = await readRanking(history, project.id, rules, now);
+    const isListed = (await readSitemap(rules.sitemap, signal))?.listedOn(project.siteUrl);
+    const basis = { ...ranking, isListed };
+    return approvePages({ reader: history, state, workspace, basis, now }, project, approvals);
   });
   const isApproved = answers.some((answer) => 'job' in answer);
   let code: ExitCode = 1;
@@ -186,7 +190,8 @@ async function sendApproved(
 function approvedWords(state: State, answer: Approved, whenSent: string): string {
   if ('refusal' in answer) return `no job: ${answer.refusal}`;
   const job = readJob(state, answer.job);
-  if (job?.state === 'planned') return `job ${job.id} is approved. ${whenSent}`;
+  const when = answer.waitsFor === undefined ? whenSent : `It is sent ${whenRoom(answer.waitsFor)}.`;
+  if (job?.state === 'planned') return `job ${job.id} is approved. ${when}`;
   return `job ${answer.job} ${job?.remote_id === null ? jobStateWords(job) : 'was created'}`;
 }
 

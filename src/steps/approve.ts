@@ -1,14 +1,13 @@
 import { planJob, referenceOf } from '../agents/job.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { type ImprovePlan, limitWords, planImprovement } from '../agents/plan.js';
+import { awaitedRoom, type ImprovePlan, type PlanBasis, planImprovement, type Room } from '../agents/plan.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
-import { noPageForJobs, readRanking } from '../agents/ranking.js';
+import { noPageForJobs } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
-import { readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
-import { type Job, readJobs } from '../state/jobs.js';
+import { evidenceRow, type Job, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import type { WorkspaceView } from './parts.js';
 
@@ -55,47 +54,51 @@ export interface Approval {
   readonly instruction?: string | undefined;
 }
 
-/** The outcome of an approval: the number of the page's job, or why there is none. */
-export type Approved = { readonly path: string } & ({ readonly job: number } | { readonly refusal: string });
+/** The outcome of an approval: the number of the page's job, and the limit that it waits for; or why there is none. */
+export type Approved = { readonly path: string } & (
+  { readonly job: number; readonly waitsFor: Room | undefined } | { readonly refusal: string }
+);
 
 interface Approving {
   readonly reader: Reader;
   readonly state: State;
   readonly workspace: Pick<WorkspaceView, 'settings' | 'workspaceDir'>;
+  readonly basis: PlanBasis;
   readonly now: Date;
-  readonly signal: AbortSignal;
 }
 
 /**
- * Plans jobs for individually approved pages, within the same limits as `improveStep`; the next worker sends them. A
- * page gets no job if it is not proposed, or if its prompt is no longer the one that was shown. Who approves what
- * someone else has just approved gets the same job.
+ * Plans jobs for individually approved pages; the next worker sends them, within the same limits as those of
+ * `improveStep`. So an approved page that there is no room for comes next. A page gets no job if it does not qualify, or
+ * if its prompt is no longer the one that was shown. Who approves what someone else has just approved gets the same job.
  */
 export async function approvePages(
-  { reader, state, workspace, now, signal }: Approving,
-  { id: project, siteUrl }: ProjectSettings,
+  { reader, state, workspace, basis, now }: Approving,
+  { id: project }: ProjectSettings,
   approvals: readonly Approval[],
 ): Promise<Approved[]> {
   const rules = workspace.settings.improve;
-  const isListed = (await readSitemap(rules.sitemap, signal))?.listedOn(siteUrl);
   const byPath = new Map<string, Approval>();
   for (const approval of approvals) byPath.set(pageOf(approval.path), approval);
   const only = [...byPath.keys()];
-  const ranking = await readRanking(reader, project, rules, now);
   const unknown = new Map<string, string | undefined>();
   for (const path of only)
-    if (!ranking.candidates.some((page) => page.path === path))
+    if (!basis.candidates.some((page) => page.path === path))
       unknown.set(path, await noPageForJobs(reader, project, path));
   return state.transaction(() => {
-    const plan = planImprovement(state, project, rules, { ...ranking, now, isListed, only });
-    const jobs = readJobs(state, project);
-    return [...byPath].map(([path, approval]): Approved => {
-      const job = jobs.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));
+    const plan = planImprovement(state, project, rules, { ...basis, now, only });
+    const before = readJobs(state, project);
+    const answers = [...byPath].map(([path, approval]) => {
+      const job = before.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));
       if (job !== undefined) return { path, job: job.id };
-      const refusal = unknown.get(path) ?? refusalOf(plan, path);
+      const refusal = unknown.get(path);
       if (refusal !== undefined) return { path, refusal };
       return approvePage(state, project, plan, { ...approval, path }, { workspace, isApproved: true, now });
     });
+    const jobs = readJobs(state, project);
+    return answers.map((answer): Approved =>
+      'job' in answer ? { ...answer, waitsFor: awaitedRoom(jobs, rules, answer.job, now) } : answer,
+    );
   });
 }
 
@@ -111,26 +114,28 @@ function isThisApproval(
     : composePrompt({ project, path, reason, reference }, instruction, workspace) === prompt;
 }
 
-/** Why a page cannot get a job; undefined if it can. */
-function refusalOf(plan: ImprovePlan, path: string): string | undefined {
-  if (plan.flagged.some((page) => page.path === path)) return undefined;
-  const why = plan.leftOut.find((page) => page.path === path)?.why;
-  return why === undefined ? `no room for another job: ${limitWords(plan.toPlan)}` : reasonWords(why);
-}
-
 function approvePage(
   state: State,
   project: string,
-  { flagged }: ImprovePlan,
+  { flagged, next, leftOut }: ImprovePlan,
   { path, digest, instruction }: Approval,
   planning: Planning,
-): Approved {
-  const page = flagged.find((candidate) => candidate.path === path);
-  if (page === undefined) throw new Error(`${path} is not flagged`);
+): { readonly path: string } & ({ readonly job: number } | { readonly refusal: string }) {
+  const isThis = (page: { readonly path: string }) => page.path === path;
+  const page = [...flagged, ...next].find(isThis);
+  if (page === undefined) {
+    const why = leftOut.find(isThis)?.why;
+    if (why === undefined) throw new Error(`${path} was not considered`);
+    return { path, refusal: reasonWords(why) };
+  }
   const proposal = proposalOf(project, page, planning.workspace);
   if (digest !== undefined && digest !== proposal.digest)
     return { path, refusal: `its prompt changed since ${digest} was shown: review it again` };
   if (instruction?.trim() === '') return { path, refusal: 'the prompt is empty' };
-  const approved = { ...proposal, instruction: instruction ?? proposal.instruction };
+  const approved = {
+    ...proposal,
+    evidence: evidenceRow.parse(proposal.evidence),
+    instruction: instruction ?? proposal.instruction,
+  };
   return { path, job: planPage(state, project, approved, planning) };
 }

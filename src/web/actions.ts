@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { jobLookUp } from '../app/platform.js';
+import { whenRoom } from '../agents/plan.js';
 import { expectSendingPlace } from '../app/state.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';
@@ -114,16 +115,18 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
 };
 
 async function approve(
-  { reader, workspace, project, now, signal }: SiteRequest,
+  { reader, workspace, project, proposals, now }: SiteRequest,
   approval: Approval,
 ): Promise<Done> {
   const { state } = reader;
   await expectSendingPlace(state, workspace);
-  const approving = { reader, state, workspace, now, signal };
-  const [approved] = await approvePages(approving, project, [approval]);
+  const basis = await proposals.basis(reader, project, now);
+  const [approved] = await approvePages({ reader, state, workspace, basis, now }, project, [approval]);
   if (approved === undefined || 'refusal' in approved)
     throw new ConfigurationError(`Not approved: ${approved?.refusal ?? 'no page was named'}.`);
-  return { answer: `job ${approved.job} is approved: ${whoSends(state)}`, sends: true };
+  const { job, waitsFor } = approved;
+  const when = waitsFor === undefined ? whoSends(state) : `it comes next, ${whenRoom(waitsFor)}`;
+  return { answer: `job ${job} is approved: ${when}`, sends: waitsFor === undefined };
 }
 
 const BY_NAME = new Map(Object.entries(ACTIONS));

@@ -26,7 +26,6 @@ const STAGES = Object.entries<(job: ShownJob) => boolean>({
 });
 type ShownJob = Job & { readonly isLost: boolean; readonly unclear: string | null };
 
-const MOST_NEXT = 20;
 const MOST_LEFT_OUT = 100;
 /** Jobs that are over; the others can be opened. */
 const RECENT = 4;
@@ -91,25 +90,32 @@ function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request
 }
 
 /** The flagged pages, those next in line, and those left out with the reason: first those that a person can bring back. */
-async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
+export async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest) {
   const skipped = skippedNow(reader.state, project.id, now).map(({ path, why }) => ({
     path,
     code: why.code,
     why: reasonWords(why),
   }));
-  const { proposed, next, room, leftOut, problem } = await proposals
+  const { proposed, next, nextCount, room, leftOut, problem } = await proposals
     .of(reader, project, now, query.path)
     .then(
       (found) => ({ ...found, problem: null }),
-      (error: unknown) => ({ proposed: [], next: [], room: '', leftOut: [], problem: messageOf(error) }),
+      (error: unknown) => ({
+        proposed: [],
+        next: [],
+        nextCount: 0,
+        room: '',
+        leftOut: [],
+        problem: messageOf(error),
+      }),
     );
   const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
   const isRejected = ({ code }: (typeof skipped)[number]) => code === 'rejected';
   const all = [...skipped, ...others.filter(isRejected), ...others.filter((page) => !isRejected(page))];
   return {
     proposals: proposed,
-    next: next.slice(0, MOST_NEXT),
-    nextCount: next.length,
+    next,
+    nextCount,
     room,
     leftOut: all.slice(0, MOST_LEFT_OUT),
     leftOutCount: all.length,

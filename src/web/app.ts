@@ -154,12 +154,24 @@ async function report(c: WebContext, { sources, frame, problem }: App): Promise<
   return c.html(found.html, 200, { 'Content-Security-Policy': found.policy });
 }
 
-/** The same if the same form is sent again. */
-const formDigest = (form: URLSearchParams): string =>
-  createHash('sha256')
-    .update(new URLSearchParams([...form].filter(([name]) => name !== 'token')).toString())
-    .digest('hex')
-    .slice(0, 16);
+/** What a decision about a page is told apart by: where it was shown, and the page. */
+const DECISION = ['form', 'project', 'path'];
+
+/** The same if the same form is sent again. A page that was shown once is approved or skipped once: the first click counts. */
+function formDigest(form: URLSearchParams): string {
+  const isDecision = form.has('form') && ['approve', 'skip'].includes(form.get('action') ?? '');
+  const counts = (name: string) => (isDecision ? DECISION.includes(name) : name !== 'token');
+  const fields = new URLSearchParams([...form].filter(([name]) => counts(name)));
+  return createHash('sha256').update(fields.toString()).digest('hex').slice(0, 16);
+}
+
+/** The page that a form was on, which shows what was done. */
+function pageWith(form: URLSearchParams, { req }: WebContext): URL {
+  const project = form.get('project') ?? '';
+  const isPage = form.get('from') === 'page';
+  const parameters = isPage ? { project, path: form.get('path') ?? '' } : { project };
+  return new URL(`${isPage ? '/page' : '/agents'}?${new URLSearchParams(parameters).toString()}`, req.url);
+}
 
 /**
  * Carries out an action, and shows its result. A form from before a restart, or one that was refused, is shown again,
@@ -169,11 +181,11 @@ async function onAgents(c: WebContext, app: App): Promise<Response> {
   if (!c.get('visitor').isEditor)
     throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
   const form = await formOf(c);
-  const page = new URL(
-    `/agents?${new URLSearchParams({ project: form.get('project') ?? '' }).toString()}`,
-    c.req.url,
-  );
-  const again = (why: string) => shown(c, app, page, { draft: draftOf(form, why) }, 409);
+  const page = pageWith(form, c);
+  const again = (why: string) => {
+    const agentsPage = new URL(`/agents${page.search}`, page);
+    return shown(c, app, agentsPage, { draft: draftOf(form, why) }, 409);
+  };
   if (!app.access.isActionToken(form.get('token') ?? ''))
     return again(
       'This form is out of date, because readership serve was restarted. Nothing was done or sent yet.',

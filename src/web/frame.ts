@@ -39,10 +39,12 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   /** `link "/page" path=path`: another page, about the same project and days. */
   link: (path: unknown, options: HelperOptions) =>
     addressWith(z.string().parse(path), keptAcross(options), options.hash),
-  /** `here sort="ai"`: this page with other parameters, from its beginning. */
+  /** `here sort="ai"`: this page with other parameters, from its beginning, without the answer to a form. */
   here: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
-    return addressWith(pathname, searchParams, { page: '', ...options.hash });
+    const changes = options.hash as Readonly<Record<string, unknown>>;
+    const ended = Object.keys(changes).length === 0 ? {} : { done: '' };
+    return addressWith(pathname, searchParams, { page: '', ...ended, ...changes });
   },
   /** `weeksSparkline human_weeks ai_weeks highest`: the weeks of a page by people and AI, on a scale that ends at `highest`. */
   weeksSparkline: (human: unknown, ai: unknown, highest: unknown) => {
@@ -76,7 +78,7 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   },
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
-    const set = ['page', ...z.string().parse(names).split(' ')];
+    const set = ['page', 'done', ...z.string().parse(names).split(' ')];
     const parameters = [...currentOf(options).searchParams].map(([name, value]) => ({ name, value }));
     return parameters.filter(({ name }) => !set.includes(name));
   },

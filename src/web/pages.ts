@@ -7,6 +7,7 @@ import { plainDayRange } from '../format/days.js';
 import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.js';
 import { pageOf } from '../page.js';
 import type { Parameters, Row } from '../history/duckdb.js';
+import { proposalsOf } from './agents.js';
 import { listOf, MOST_READ, type Range, scopeOf } from './query.js';
 import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';
@@ -149,9 +150,10 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
   return [BYTE_ORDER_MARK + CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
-export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
+export async function page(request: PageRequest): Promise<object> {
+  const { reader, rows, query, range, project, sending } = request;
   const days = { section: '', ...drawnDays(range) };
-  const [[facts], moved, addresses, series, weeks, marks, jobs] = await Promise.all([
+  const [[facts], moved, addresses, series, weeks, marks, jobs, proposed] = await Promise.all([
     rows('page', { per: 'page' }),
     range.days === 7 ? rows('movers') : [],
     rows('addresses'),
@@ -159,6 +161,7 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
     rows('page-weeks', days),
     rows('marks', days),
     readJobsWithEffects(reader.state, reader, project.id),
+    proposalsOf(request),
   ]);
   return {
     ...seriesOf(series, range, marks),
@@ -175,5 +178,9 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
     /** Without others, the address of a page goes without saying. */
     addresses: addresses.length === 1 && addresses[0]?.['path'] === query.path ? [] : addresses,
     jobs: jobs.filter(({ path }) => pageOf(path) === query.path),
+    ...proposed,
+    whyNot: proposed.leftOut.find(({ path }) => path === query.path) ?? null,
+    answer: null,
+    waits: sending.isUnderWay,
   };
 }

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { limitWords, planImprovement, type PlanInput } from '../agents/plan.js';
+import { limitWords, type PlanBasis, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
+import type { ConsideredPage } from '../agents/select.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -15,6 +16,9 @@ import type { HistoryReader } from './history.js';
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
+/** Of the pages next in line, so many are shown, each with its prompt. */
+const MOST_NEXT = 20;
+
 /** Selects the pages to flag for agents, as `readership improve` does. */
 export class Proposals {
   readonly #oneAtATime = pLimit(1);
@@ -23,8 +27,7 @@ export class Proposals {
     ttl: SITEMAP_KEPT_MS,
     fetchMethod: async (source) => (source === '' ? undefined : readSitemap(source, timeLimit(10_000))),
   });
-  /** What every plan of a project is made from, all day. Most of a plan's time goes into reading it. */
-  readonly #known = new LRUCache<string, Omit<PlanInput, 'now' | 'only'>>({ max: 3, ttl: SITEMAP_KEPT_MS });
+  readonly #bases = new LRUCache<string, PlanBasis>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -33,20 +36,22 @@ export class Proposals {
     const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
       this.#plan(reader, project, now, path),
     );
+    // Not remembered, because a template of the prompt may change meanwhile.
+    const shown = (page: ConsideredPage) => {
+      const proposal = proposalOf(project.id, page, this.workspace);
+      const { why, despite, instruction, prompt } = proposal;
+      return {
+        ...proposal,
+        why: reasonWords(why),
+        caution: despite === undefined ? null : reasonWords(despite),
+        ending: prompt.slice(instruction.length),
+      };
+    };
     return {
-      // Not remembered, because a template of the prompt may change meanwhile.
-      proposed: flagged.map((page) => {
-        const proposal = proposalOf(project.id, page, this.workspace);
-        const { why, despite, instruction, prompt } = proposal;
-        return {
-          ...proposal,
-          why: reasonWords(why),
-          caution: despite === undefined ? null : reasonWords(despite),
-          ending: prompt.slice(instruction.length),
-        };
-      }),
+      proposed: flagged.map(shown),
       /** They wait only for room, in this order. */
-      next: next.map(({ path, why }) => ({ path, why: reasonWords(why) })),
+      next: next.slice(0, MOST_NEXT).map(shown),
+      nextCount: next.length,
       room: limitWords(toPlan),
       leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: reasonWords(why) })),
     };
@@ -62,18 +67,27 @@ export class Proposals {
     return { listed: JSON.stringify(sitemap.pagesOf(siteUrl)), base: basePath(siteUrl) };
   }
 
-  async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {
+  /** What plans are made from. Most of a plan's time goes into reading it. */
+  async basis(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<PlanBasis> {
     const { improve } = this.workspace.settings;
     const today = dayOf(now);
     const key = JSON.stringify([reader.version, project.id, today]);
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      const ranking = await readRanking(reader, project.id, improve, startOfDay(today));
-      const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
-      known = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
-      this.#known.set(key, known);
-    }
+    const known = this.#bases.get(key);
+    if (known !== undefined) return known;
+    const ranking = await readRanking(reader, project.id, improve, startOfDay(today));
+    const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
+    const basis = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
+    this.#bases.set(key, basis);
+    return basis;
+  }
+
+  async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {
+    const basis = await this.basis(reader, project, now);
     const only = path === '' ? undefined : [path];
-    return planImprovement(reader.state, project.id, improve, { ...known, now, only });
+    return planImprovement(reader.state, project.id, this.workspace.settings.improve, {
+      ...basis,
+      now,
+      only,
+    });
   }
 }

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { readRanking } from '../../src/agents/ranking.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
 import { type Day, day } from '../../src/day.js';
 import { type Approval, approvePages } from '../../src/steps/approve.js';
@@ -28,7 +29,9 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   /** Approves pages, and sends their jobs; each answer has its job as it is then. */
   const approve = async (...approvals: Approval[]) => {
     const { workspace, session } = parts;
-    const approving = { ...stores, workspace, now: session.now(), signal: session.signal };
+    const now = session.now();
+    const ranking = await readRanking(agents.history, project.id, workspace.settings.improve, now);
+    const approving = { ...stores, workspace, basis: { ...ranking, isListed: undefined }, now };
     const answers = await approvePages(approving, project, approvals);
     await submitWaiting(parts, project);
     return answers.map((answer): { path: string; job?: Job | undefined; refusal?: string } =>
@@ -84,14 +87,17 @@ describe('pages approved one by one', () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it('stay within the limits', async () => {
-    const { approve, sent } = await desk({ maxJobsPerWeek: 1 });
+  it('stay within the limits: what there is no room for is sent next', async () => {
+    const { approve, sent, parts, project, clock } = await desk({ maxJobsPerWeek: 1 });
     const answers = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
     expect(answers).toMatchObject([
-      { path: '/guides/page-5', refusal: 'no room for another job: improve.maxJobsPerWeek is 1' },
-      { path: '/guides/page-1', job: { id: 1, state: 'active' } },
+      { path: '/guides/page-5', job: { id: 1, state: 'active' } },
+      { path: '/guides/page-1', job: { id: 2, state: 'planned' } },
     ]);
     expect(sent()).toHaveLength(1);
+    clock.advance(7 * 86_400);
+    await submitWaiting(parts, project);
+    expect(sent()).toEqual([expect.stringContaining('page-5'), expect.stringContaining('page-1"')]);
   });
 
   it('are not sent with a prompt other than the one that was shown', async () => {

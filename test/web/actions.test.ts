@@ -1,4 +1,5 @@
 import { addDays } from 'date-fns';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { openHistory } from '../../src/history/history.js';
@@ -176,11 +177,56 @@ describe('an action', () => {
     );
   });
 
+  it('can be taken on the page itself, and on one that there is no room for, and the first click counts', async () => {
+    const directory = await storedSite();
+    const config = join(directory, 'readership.yaml');
+    const settings = await readFile(config, 'utf8');
+    await writeFile(
+      config,
+      settings.replace('maxOpenPullRequests: 100', 'mode: apply, maxOpenPullRequests: 1'),
+    );
+    const of = await serveSite(directory);
+    const cookie = cookieIn(await ask(`/?token=${of.token}`, {}, of));
+    const press = async (page: string, path: string, action: string) => {
+      const { text } = await ask(page, { cookie }, of);
+      const [, ...forms] = text.split('<form method="post"');
+      const form = forms.find((one) => one.includes(`name="path" value="${path}"`)) ?? '';
+      const hidden = [...form.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)];
+      const fields: Record<string, string> = {};
+      for (const [, name = '', value = ''] of hidden) fields[name] = value;
+      const instruction = /<textarea[^>]*>([^]*?)<\/textarea>/.exec(form)?.[1] ?? '';
+      const given = {
+        ...fields,
+        instruction: instruction.replaceAll('&quot;', '"').replaceAll('&#x27;', "'"),
+      };
+      const sent = (action: string) =>
+        act({ ...given, action, days: '28' }, { origin: of.origin }, of, cookie);
+      // Both buttons, one after the other, before the page has changed.
+      const [first, second] = [await sent(action), await sent(action === 'skip' ? 'approve' : 'skip')];
+      expect(first.status, /role="alert">(.*)/.exec(first.text)?.[1]).toBe(303);
+      expect(second.headers['location']).toBe(first.headers['location']);
+      return (await ask(String(first.headers['location']), { cookie }, of)).text;
+    };
+    const all = (await ask('/agents', { cookie }, of)).text;
+    expect(all).toContain('when there is room: improve.maxOpenPullRequests is 1');
+    const [one = '', two = ''] = [
+      ...(all.split('Next in line')[1] ?? '').matchAll(/name="path" value="([^"]+)"/g),
+    ].map(([, path = '']) => path);
+    const approved = await press('/agents', one, 'approve');
+    expect(approved).toMatch(
+      /is approved: it comes next, when there is room \(improve\.maxOpenPullRequests is 1\)/,
+    );
+    expect(approved).not.toContain(`name="path" value="${one}"`);
+    const skipped = await press(`/page?path=${two}`, two, 'skip');
+    expect(skipped).toMatch(/<h1 class="path">[^]+skipped until Dec 16, 2026[^]+value="unskip"/);
+    expect(skipped).not.toContain('value="approve"');
+    expect((await ask(`/page?path=${one}`, { cookie }, of)).text).toMatch(/Has job \d+, planned\./);
+  });
+
   it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
     const all = (await ask('/agents')).text;
-    expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
-    const flagged = all.split('id="proposals"')[1]?.split('Next in line')[0] ?? '';
-    const other = /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>#\d+ of /.exec(all)?.[1] ?? '';
+    const [flagged = '', next = ''] = all.split('id="proposals"')[1]?.split('Next in line') ?? [];
+    const other = /<a href="\/page\?path=([^"]+)"/.exec(next)?.[1] ?? '';
     expect(other).not.toBe('');
     expect(flagged).not.toContain(`path=${other}"`);
     const { text } = await ask(`/agents?path=${other}`);
