@@ -4,7 +4,7 @@ export type ExitCode = 0 | 1 | 2 | 75;
 /** An expected error; the command exits with `exitCode`. Its message says what was being done, to what, and what to do next. */
 export abstract class ReadershipError extends Error {
   readonly exitCode: Exclude<ExitCode, 0> = 1;
-  /** When it can resume, if the budget or the server gives a time. */
+  /** When it can resume, if the platform or our own limit gives a time. */
   readonly resumeAt?: Date | undefined;
   override get name(): string {
     return this.constructor.name;

@@ -5,7 +5,8 @@
  * - `Output` removes every known secret from the terminal and the log, as a last line of defense.
  * - Settings that contain the value of a secret are refused (`refuseUnfitSecrets`), because
  *   messages, logs and reports quote them.
- * - Queries of `sql` and the web app run in processes whose environment has no secrets, nor the login of a proxy.
+ * - Queries of `sql` and of assistants run in processes whose environment has no secrets, nor the login of a proxy. The web
+ *   app takes no SQL.
  */
 
 /** Replaces every occurrence of the given secrets in a text. */

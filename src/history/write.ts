@@ -103,12 +103,20 @@ export async function isToRewrite(connection: DuckDBConnection, loaded: readonly
 /** A name of a quarter, in the order of time. */
 const quarterOf = (day: Day): string => `${day.slice(0, 4)}-${Math.ceil(Number(day.slice(5, 7)) / 3)}`;
 
+/** The state that a version carries may know more than this workspace's: it is kept for `restore`. */
+const COPIED = [
+  'internal.projects',
+  'internal.paths',
+  'internal.saved_state',
+  'main.days',
+  'main.restatements',
+];
+
 /** Copies the rows of the history at `path` into the empty current database: those of each quarter by path. */
 export async function copySorted(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS last (READ_ONLY)`);
   try {
-    for (const table of ['internal.projects', 'internal.paths', 'main.days', 'main.restatements'])
-      await connection.run(`INSERT INTO ${table} FROM last.${table}`);
+    for (const table of COPIED) await connection.run(`INSERT INTO ${table} FROM last.${table}`);
     const row = z.object({ project_id: z.int(), first: dayColumn, rows: z.int() });
     let unwritten = 0;
     for (const { rows, ...quarter } of await queryRows(connection, QUARTERS, row)) {

@@ -62,7 +62,7 @@ export function dueSteps(
 
 /**
  * When a step that did not succeed is tried again. After a restart that is at once, because the settings that caused a pause
- * may have changed; the budget knows whether the platform still wants one.
+ * may have changed; the counted requests show whether the platform still wants one.
  */
 function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
   if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;

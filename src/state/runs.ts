@@ -18,7 +18,7 @@ const OUTCOMES = ['done', 'failed', 'later', 'interrupted'] as const;
 /** How a step ended: `later` is retried automatically, `interrupted` was asked to stop. */
 export type StepOutcome = (typeof OUTCOMES)[number];
 
-/** How a step ended, a summary, and when it may resume, if the budget or the server gave a time. */
+/** How a step ended, a summary, and when it may resume, if the platform or our own limit gave a time. */
 export interface StepEnd {
   readonly outcome: StepOutcome;
   readonly summary: string;

@@ -4,7 +4,7 @@
 CREATE TABLE workspace (
   only INTEGER PRIMARY KEY CHECK (only = 1),
   id TEXT NOT NULL,
-  -- The place that sends: see place.ts.
+  -- The place that sends: see `placeOf`.
   machine TEXT NOT NULL,
   host TEXT NOT NULL,
   path TEXT NOT NULL,

@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path';
 import { beforeEach, expect, it } from 'vitest';
 import { readSource } from '../../src/history/restore.js';
 import type { HistoryStore } from '../../src/history/store.js';
+import { writeNext } from '../../src/history/write.js';
 import { readDictionary, TABLES } from '../../src/sql/dictionary.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { updateHistory } from '../../src/steps/history.js';
-import { inHistory, newStore, valuesOf } from '../open-history.js';
+import { changeHistory, inHistory, newStore, valuesOf } from '../open-history.js';
 import { type OpenState, stateBeside } from '../open-state.js';
 import { addJob, change, reopened, valueOf } from '../state/new-state.js';
 import { partsOf } from '../steps/parts-of.js';
@@ -77,6 +78,19 @@ it('it is written again at the end of a command that changed jobs, messages, ema
   expect(await inHistory(history.path, (opened) => valuesOf(opened, 'SELECT path FROM skips'))).toEqual([
     '/a',
   ]);
+});
+
+it('it is kept when the history is sorted, also where it knows more than the state beside it', async () => {
+  await store(history, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
+  await history.write();
+  await changeHistory(history.path, 'UPDATE internal.saved_state SET attempt = 7');
+  await writeNext(history.path, {
+    isRewritten: true,
+    change: () => Promise.resolve(),
+    expectCurrent: () => undefined,
+  });
+  const kept = await readSource(history.path);
+  expect(kept).toMatchObject({ is: 'history', state: { attempt: 7 } });
 });
 
 it('it is not listed, and leaves no other file', async () => {

@@ -22,7 +22,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     }
     topByAi = await valuesOf(
       history.reader,
-      `SELECT sum(ai)::BIGINT AS ai FROM page_views WHERE day BETWEEN '2026-11-09' AND '2026-11-15'
+      `SELECT sum(ai)::BIGINT AS ai FROM page_views WHERE day BETWEEN '2026-11-09' AND '2026-11-15' AND is_page(page)
        GROUP BY path ORDER BY ai DESC LIMIT 50`,
     );
     browser = await launchChromium();

@@ -118,7 +118,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
     await page.getByText(/job \d+ is approved: it is being sent/).waitFor();
-    await page.getByText(/job \d+, active, \w{3} \d+, \d{4}/).waitFor();
+    const card = page.locator('li', { hasText: '/quickstart' });
+    await card.getByText(/job \d+, active, \w{3} \d+, \d{4}/).waitFor();
     expect(sandbox.inspect().jobs).toHaveLength(1);
     expect(site.errors).toEqual([]);
   });

@@ -40,6 +40,6 @@ COMMENT ON COLUMN site_days.human IS 'Human views';
 COMMENT ON COLUMN site_days.ai IS 'AI views';
 COMMENT ON COLUMN site_days.total IS 'Total views as reported by the platform';
 COMMENT ON COLUMN site_days.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
-COMMENT ON COLUMN site_days.pages IS 'Number of pages viewed';
+COMMENT ON COLUMN site_days.pages IS 'Number of addresses viewed; several may be one page';
 COMMENT ON COLUMN site_days.state IS 'provisional, final or inconsistent, as in days';
 COMMENT ON COLUMN site_days.is_outage IS 'Whether the day has no views, although such a weekday with views typically has 20 or more in the half year before and after it. What is usual is computed without such days, and nothing is compared with them';
