@@ -1,3 +1,6 @@
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addMonths as plusMonths } from 'date-fns';
+
 declare const dayBrand: unique symbol;
 
 /** A calendar day in UTC, written `YYYY-MM-DD`: the grain of the history. Days compare as strings. */
@@ -34,6 +37,10 @@ export const addDays = (day: Day, days: number): Day =>
 export const daysBetween = (from: Day, to: Day): number =>
   (startOfDay(to).getTime() - startOfDay(from).getTime()) / DAY_MS;
 
+/** `day` plus a whole number of months; the last day of the month if it has no such day. */
+export const addMonths = (day: Day, months: number): Day =>
+  dayOf(plusMonths(new UTCDate(startOfDay(day)), months));
+
 /** The last day that has ended at `now`. Today is never complete, so never loaded. */
 export const lastEndedDay = (now: Date): Day => addDays(dayOf(now), -1);
 
@@ -59,6 +66,14 @@ export const earlierBy = (days: number, { first, last }: DayRange): DayRange => 
   first: addDays(first, -days),
   last: addDays(last, -days),
 });
+
+/** How many calendar months a range has, from the first day of one to the last day of one; null for any other range. */
+export function wholeMonths({ first, last }: DayRange): number | null {
+  const next = addDays(last, 1);
+  if (!first.endsWith('-01') || !next.endsWith('-01')) return null;
+  const monthOf = (day: Day) => 12 * Number(day.slice(0, 4)) + Number(day.slice(5, 7));
+  return monthOf(next) - monthOf(first);
+}
 
 /** The range from the first to the last of some sorted days. Throws a `RangeError` if there are none. */
 export function rangeOf(days: readonly Day[]): DayRange {

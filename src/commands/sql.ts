@@ -53,7 +53,7 @@ export const sql = workspaceCommand('sql', {
     timeout: value('<time>', 'stop a query that takes longer, such as 30s or 10m (default: 5m)', aDuration),
   },
   notes: `Tables and views: page_views, days, day_failures, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, emails, data_quality
-Macros: changes(first_day, last_day, days_earlier := …, per := 'page'), top_pages(first_day, last_day), page_history(path), page_addresses(path, first_day, last_day), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), one_sided(first_day, last_day), dropped_days(last_day)
+Macros: changes(first_day, last_day, days_earlier := …, months_earlier := …, per := 'page'), top_pages(first_day, last_day), page_history(path), page_addresses(path, first_day, last_day), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), one_sided(first_day, last_day), dropped_days(last_day)
 Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, comment WHERE comment IS NOT NULL (docs/data.md; questions: docs/questions.md)`,
   examples: `
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"

@@ -1,6 +1,6 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { format } from 'date-fns';
-import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
+import { daysBetween, startOfDay, type Day, type DayRange, wholeMonths } from '../day.js';
 
 const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
 
@@ -22,6 +22,19 @@ export const shortDayRange = (range: DayRange): string => writeRange(range, '', 
 
 /** `Nov 9 – 15, 2026`. */
 export const plainDayRange = (range: DayRange): string => writeRange(range, '', 'always');
+
+/** `October 2026`, `Q4 2026` or `2026` for a whole one; for other days as `plainDayRange`. */
+export function namedRange(range: DayRange): string {
+  const months = wholeMonths(range);
+  const month = Number(range.first.slice(5, 7)) - 1;
+  const pattern = months === null || month % months !== 0 ? undefined : PATTERNS.get(months);
+  return pattern === undefined ? plainDayRange(range) : write(range.first, pattern);
+}
+const PATTERNS = new Map([
+  [1, 'MMMM yyyy'],
+  [3, 'QQQ yyyy'],
+  [12, 'yyyy'],
+]);
 
 /** `Nov 9, 2026`. */
 export const longDay = (day: Day): string => write(day, 'MMM d, yyyy');

@@ -7,7 +7,15 @@ import { drawChart } from '../charts/lines.js';
 import { isSize, type Size } from '../charts/svg.js';
 import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
-import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
+import {
+  dayList,
+  dayRange,
+  longDay,
+  moment,
+  namedRange,
+  plainDayRange,
+  shortDayRange,
+} from '../format/days.js';
 import { chatLink, ITEM, markedForChats } from '../format/chat.js';
 import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 import { pageLink } from './pages.js';
@@ -81,6 +89,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),
   plainDayRange: of(range, plainDayRange),
+  namedRange: of(range, namedRange),
   asRange: of(dayField, (day) => ({ first: day, last: day })),
   dayList: of(days, dayList),
   longDay: of(dayField, longDay),

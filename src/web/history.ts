@@ -33,7 +33,8 @@ export interface HistoryReader extends Reader, DaysReader {
 }
 
 /** A query reads them as the table `range_changes`. With 200,000 pages, they take more than a second. */
-const RANGE_CHANGES = 'FROM changes($from, $to, $shift, per := $per, project_id := $project)';
+const RANGE_CHANGES =
+  'FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project)';
 /** Those of one range are two tables or three, of about 50 MB with 200,000 pages. */
 const RANGE_TABLES = 18;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readJobsWithEffects } from '../agents/job-effects.js';
-import { addDays, earlierBy } from '../day.js';
+import { addDays, daysBetween } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { AUDIENCES } from '../format/audience.js';
 import { plainDayRange } from '../format/days.js';
@@ -8,7 +8,8 @@ import { BYTE_ORDER_MARK, csvCell, shownPath, valueText } from '../format/text.j
 import { pageOf } from '../page.js';
 import type { Parameters, Row } from '../history/duckdb.js';
 import { proposalsOf } from './agents.js';
-import { listOf, MOST_READ, type Range, scopeOf } from './query.js';
+import { listOf, MOST_READ, scopeOf } from './query.js';
+import { neighborsOf, type Range } from './range.js';
 import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';
 import { seriesOf, weeksOf } from './series.js';
@@ -19,11 +20,17 @@ const WHOLE_SITE = scopeOf('');
 const MOVED_MOST = 8;
 
 /** What a chart is drawn from. Charts of more days than the range are compared with no others. */
-const drawnDays = ({ chart, shift }: Range) => ({
+const drawnDays = ({ chart }: Range) => ({
   from: chart.first,
   to: chart.last,
-  shift: chart.about === null ? shift : 0,
+  ...(chart.about !== null && { before_from: null, before_to: null }),
 });
+
+/** The days that those of a range are compared with, if any of them is loaded. */
+const comparedWith = ({ compared: { before } }: Range, totals: Row | undefined) =>
+  before === null || totals?.['days_before'] === 0
+    ? null
+    : { ...before, days: daysBetween(before.first, before.last) + 1 };
 
 /** The pages that moved, as a parameter of a list that marks them: in seven days, the only range that `movers` judges. */
 const movedIn = async ({ rows, range }: Pick<PageRequest, 'rows' | 'range'>): Promise<Parameters> => ({
@@ -44,15 +51,14 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     isShort ? rows('day-differences', of) : rows('movers'),
     rows('pages', { ...MOST_READ, ...marked, section }),
   ]);
-  const isFirst = totals?.['days_before'] === 0;
   const ofSection = moved.filter((page) => isShort || section === '' || page['section'] === section);
-  const [previous, next] = [earlierBy(range.days, range), earlierBy(-range.days, range)];
+  const { previous, next } = neighborsOf(range);
   return {
     ...seriesOf(series, range, marks),
     template: 'overview',
     section,
     totals,
-    comparedWith: range.shift > 0 && !isFirst ? earlierBy(range.shift, range) : null,
+    comparedWith: comparedWith(range, totals),
     moved: ofSection.slice(0, MOVED_MOST),
     moreMoved: ofSection.length > MOVED_MOST,
     pages,
@@ -90,6 +96,7 @@ export async function pages(request: PageRequest): Promise<object> {
   const { order, offset } = listOf(query);
   return {
     totals,
+    comparedWith: comparedWith(request.range, totals),
     problem,
     all: found[0] ?? null,
     pages: found,

@@ -11,7 +11,7 @@ import { listPages, pageUrl } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { Asker, HistoryReader } from './history.js';
-import { extentOf } from './query.js';
+import { extentOf } from './range.js';
 import type { SiteRequest, Sources } from './request.js';
 
 /** Where a report is served. */

@@ -5,7 +5,8 @@ import { type Parameters, type Row, rowSchema } from '../history/duckdb.js';
 import type { Visitor } from './access.js';
 import { type Asker, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
-import { listOf, pageIn, parseQuery, type Range, rangeOf } from './query.js';
+import { listOf, pageIn, parseQuery } from './query.js';
+import { type Range, rangeOf } from './range.js';
 import type { Sending } from './sending.js';
 
 /** What pages and tools answer from. */
@@ -59,7 +60,11 @@ export async function questionOf(
     from: range?.first ?? null,
     to: range?.last ?? null,
     grain: range?.chart.grain ?? null,
-    shift: range?.shift ?? 0,
+    before_from: range?.compared.before?.first ?? null,
+    before_to: range?.compared.before?.last ?? null,
+    days_earlier: range?.compared.days_earlier ?? null,
+    months_earlier: range?.compared.months_earlier ?? null,
+    shift: range?.compared.shift ?? 0,
     week: range?.week ?? null,
     /** The pages of the sitemap, for a page that needs them. */
     listed: '[]',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type LineChart, type Mark, markedWith } from '../charts/chart.js';
-import { addDays, type DayRange, earlierBy } from '../day.js';
+import { addDays, type DayRange } from '../day.js';
 import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
@@ -8,7 +8,7 @@ import { shownText } from '../format/text.js';
 import { dayColumn } from '../columns.js';
 import type { Row } from '../history/duckdb.js';
 import { sum } from '../reports/weekly/comparison.js';
-import type { Range } from './query.js';
+import type { Range } from './range.js';
 
 /** The states of days whose numbers are not final, the worst first, in words. */
 const STATES = [
@@ -29,13 +29,15 @@ const periodRow = z.looseObject({
   share: number,
   human_before: number,
   ai_before: number,
+  first_before: dayColumn.nullable(),
+  last_before: dayColumn.nullable(),
   ...countsOfStates,
 });
 type SeriesPeriod = z.infer<typeof periodRow>;
 
-/** Views as a chart, with a dashed line for each audience in the days `shift` earlier; 0 for none. */
-function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: number): LineChart {
-  const compared = shift === 0 ? [] : AUDIENCES;
+/** Views as a chart, with a dashed line for each audience in the days that they are compared with. */
+function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], isCompared: boolean): LineChart {
+  const compared = isCompared ? AUDIENCES : [];
   const line = (audience: Audience, look: 'plain' | 'dashed', column: Audience | `${Audience}_before`) => ({
     label: audienceName(audience),
     color: audience,
@@ -45,7 +47,8 @@ function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: 
   const said = (audience: Audience, views: number | null, { days }: SeriesPeriod, when = '') =>
     views === null ? [] : `${audienceName(audience)} ${thousands(views)}${days > 1 ? ' per day' : ''}${when}`;
   const saidAt = (period: SeriesPeriod) => {
-    const before = ` on ${shortDayRange(earlierBy(shift, period))}`;
+    const { first_before: first, last_before: last } = period;
+    const before = first === null || last === null ? '' : ` on ${shortDayRange({ first, last })}`;
     return [
       dayRange(period),
       ...AUDIENCES.flatMap((audience) => said(audience, period[audience], period)),
@@ -73,17 +76,16 @@ function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], shift: 
 }
 
 /** Periods as a chart, as numbers, and how many of their days are not final. */
-export function seriesOf(rows: Row[], { chart, shift }: Pick<Range, 'chart' | 'shift'>, events: Row[]) {
+export function seriesOf(rows: Row[], { chart, compared }: Pick<Range, 'chart' | 'compared'>, events: Row[]) {
   const periods = z.array(periodRow).parse(rows);
   const marks = marksOn(periods, events);
-  const isCompared =
-    chart.about === null && shift > 0 && periods.some(({ human_before }) => human_before !== null);
+  const isCompared = chart.about === null && periods.some(({ human_before }) => human_before !== null);
   return {
     states: statesOf(periods),
     periods: periods.map((period) => ({ ...period, remarks: remarksOn(period, marks) })).reverse(),
     /** The days that the dashed lines show. */
-    dashed: isCompared ? earlierBy(shift, chart) : null,
-    picture: { ...drawn(periods, marks, isCompared ? shift : 0), shaded: chart.about },
+    dashed: isCompared ? compared.before : null,
+    picture: { ...drawn(periods, marks, isCompared), shaded: chart.about },
   };
 }
 

@@ -5,7 +5,7 @@ import { ConfigurationError, StorageError } from '../errors.js';
 import { thousands } from '../format/numbers.js';
 import type { QueryProcesses } from '../sql/query-processes.js';
 import type { Asker } from './history.js';
-import type { Range } from './query.js';
+import type { Range } from './range.js';
 import { questionOf, type Sources } from './request.js';
 
 /** Who calls a tool, and what it answers from. */
@@ -60,8 +60,15 @@ export function projectTool<Input extends z.ZodRawShape>(
       const question = await questionOf(new URLSearchParams(parameters), reader, sources);
       const { range } = question;
       if (range === undefined) throw new StorageError(`Nothing is loaded for ${name} yet.`);
-      const { first: from, last: to, shift: days_earlier } = range;
-      return { from, to, days_earlier, ...(await answer({ ...question, range }, input, sources)) };
+      const { first: from, last: to, compared } = range;
+      const { first: compared_from, last: compared_to } = compared.before ?? { first: null, last: null };
+      return {
+        from,
+        to,
+        compared_from,
+        compared_to,
+        ...(await answer({ ...question, range }, input, sources)),
+      };
     });
   };
   return { input: own.extend({ project }), output: withNote(outputs), answer: answered };

@@ -31,7 +31,7 @@ const changeOf = z.object({
   days_before: z.int().nullable(),
   human_before: numberOrNull,
   ai_before: numberOrNull,
-  human_change: numberOrNull.describe('per loaded day: 0.1 is 10% more'),
+  human_change: numberOrNull.describe('0.1 is 10% more; per loaded day if days are missing'),
   ai_change: numberOrNull,
   human_moved: flagOrNull.optional().describe('listed under What moved; null unless the days are seven'),
   ai_moved: flagOrNull.optional(),
@@ -96,7 +96,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       against: z
         .enum(CHOICES.against)
         .optional()
-        .describe('relative to what; by default as many days before'),
+        .describe('relative to what; by default as many days or months before'),
       per: z.enum(CHOICES.per).optional(),
       section: z.string().max(2_000).optional().describe('first part of the path, such as /docs'),
       search: z.string().max(2_000).optional().describe('part of the path'),
@@ -112,9 +112,8 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     {
       from: text,
       to: text,
-      days_earlier: z
-        .int()
-        .describe('how much earlier the days lie that changes are relative to; 0 for none'),
+      compared_from: textOrNull.describe('first of the days that changes are relative to'),
+      compared_to: textOrNull,
       total: changeOf.nullable().describe('of the whole site, or of the section'),
       found: z.int(),
       pages: z.array(changeOf),

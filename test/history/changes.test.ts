@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { addDays, type Day, day, daysBetween } from '../../src/day.js';
+import { addDays, type Day, day, type DayRange, daysBetween } from '../../src/day.js';
 import { dayColumn } from '../../src/columns.js';
 import { readingSql } from '../agents/reading.js';
 import { emptyHistory, fillSiteWithGaps, type TestHistory } from '../reports/history.js';
@@ -29,18 +29,17 @@ type ViewRow = z.infer<typeof viewRow>;
 /** What the comment of the macro says, computed here from the stored rows. */
 function independent(
   { site, views }: { site: readonly SiteRow[]; views: readonly ViewRow[] },
-  range: { first: Day; last: Day; shift: number },
+  range: ComparedRange,
   per: Per,
 ) {
-  const within = (at: Day, shift: number) =>
-    at >= addDays(range.first, -shift) && at <= addDays(range.last, -shift);
-  const isBefore = (at: Day) => range.shift > 0 && within(at, range.shift);
+  const isWithin = (at: Day, { first, last }: DayRange) => at >= first && at <= last;
+  const isBefore = (at: Day) => range.before !== null && isWithin(at, range.before);
   const named = { page: (path: string) => path, section: (path: string) => `/${path.split('/')[1]}` };
   const rows: (Omit<SiteRow, 'is_outage'> & { readonly path: string | null })[] =
     per === 'site'
       ? site.filter((row) => row.day <= range.last).map((row) => ({ ...row, path: null }))
       : views.map((row) => ({ ...row, path: named[per](row.path) }));
-  const days_loaded = site.filter((row) => within(row.day, 0)).length;
+  const days_loaded = site.filter((row) => isWithin(row.day, range)).length;
   const days_before = site.filter((row) => isBefore(row.day) && !row.is_outage).length;
   const sum = (of: typeof rows, audience: 'human' | 'ai') =>
     of.reduce((total, row) => total + row[audience], 0);
@@ -53,14 +52,17 @@ function independent(
     else own.push(row);
   }
   return [...byPath].flatMap(([path, own]) => {
-    const [now, before] = [own.filter((row) => within(row.day, 0)), own.filter((row) => isBefore(row.day))];
+    const [now, before] = [
+      own.filter((row) => isWithin(row.day, range)),
+      own.filter((row) => isBefore(row.day)),
+    ];
     if (per !== 'site' && now.length + before.length === 0) return [];
     const first = own.map((row) => row.day).sort()[0];
     const known =
       first === undefined
         ? []
         : site.filter((row) => !row.is_outage && row.day < first && daysBetween(row.day, first) <= 56);
-    const isFirst = per !== 'site' && first !== undefined && within(first, 0);
+    const isFirst = per !== 'site' && first !== undefined && isWithin(first, range);
     const [human, ai] = days_loaded === 0 ? [null, null] : [sum(now, 'human'), sum(now, 'ai')];
     const [human_before, ai_before] =
       days_before === 0 ? [null, null] : [sum(before, 'human'), sum(before, 'ai')];
@@ -76,14 +78,35 @@ function independent(
 }
 
 const LAST = day('2026-11-15');
+interface ComparedRange extends DayRange {
+  readonly before: DayRange | null;
+  readonly how: string;
+}
+const earlier = (first: Day, last: Day, days: number): ComparedRange => ({
+  first,
+  last,
+  before: days === 0 ? null : { first: addDays(first, -days), last: addDays(last, -days) },
+  how: `, ${days}`,
+});
+const comparedWith = (range: [string, string], before: [string, string], how = ''): ComparedRange => ({
+  first: day(range[0]),
+  last: day(range[1]),
+  before: { first: day(before[0]), last: day(before[1]) },
+  how,
+});
 const RANGES = [
-  { first: addDays(LAST, -6), last: LAST, shift: 7 },
-  { first: addDays(LAST, -90), last: LAST, shift: 91 },
-  { first: addDays(LAST, -40), last: addDays(LAST, -10), shift: 364 },
+  earlier(addDays(LAST, -6), LAST, 7),
+  earlier(addDays(LAST, -90), LAST, 91),
+  earlier(addDays(LAST, -40), addDays(LAST, -10), 364),
   // Longer than what it is compared with lies back, so some days are on both sides.
-  { first: addDays(LAST, -399), last: LAST, shift: 364 },
-  { first: addDays(LAST, -435), last: LAST, shift: 0 },
-  { first: day('2025-09-01'), last: day('2025-09-14'), shift: 14 },
+  earlier(addDays(LAST, -399), LAST, 364),
+  earlier(addDays(LAST, -435), LAST, 0),
+  comparedWith(['2026-10-12', '2026-10-20'], ['2026-10-03', '2026-10-11']),
+  comparedWith(['2026-10-01', '2026-10-31'], ['2026-09-01', '2026-09-30']),
+  comparedWith(['2026-03-01', '2026-03-31'], ['2026-02-01', '2026-02-28']),
+  comparedWith(['2026-07-01', '2026-09-30'], ['2026-04-01', '2026-06-30']),
+  comparedWith(['2026-10-01', '2026-10-31'], ['2025-10-01', '2025-10-31'], ', months_earlier := 12'),
+  comparedWith(['2026-10-01', '2026-11-15'], ['2026-07-01', '2026-08-15'], ', months_earlier := 3'),
 ];
 
 describe('changes on sites with gaps', () => {
@@ -96,7 +119,7 @@ describe('changes on sites with gaps', () => {
     };
     for (const range of RANGES)
       for (const per of ['page', 'section', 'site'] as const) {
-        const sql = `FROM changes('${range.first}', '${range.last}', ${range.shift}, per := '${per}')`;
+        const sql = `FROM changes('${range.first}', '${range.last}'${range.how}, per := '${per}')`;
         const found = await history.reader.query(sql, changeRow);
         const expected = independent(stored, range, per);
         const told = (rows: typeof expected) => new Map(rows.map((row) => [row.path, row]));
@@ -204,7 +227,7 @@ describe('changes', () => {
 
   it.each([
     ["per := 'week'", /per must be page, section or site/],
-    ['-7', /days_earlier must not be negative/],
+    ['-7', /days_earlier and months_earlier must not be negative/],
   ])('refuses %s', async (argument, words) => {
     await expect(rows(`FROM changes('2026-11-09', '2026-11-15', ${argument})`)).rejects.toThrow(words);
   });

@@ -94,7 +94,12 @@ describe('an AI assistant', () => {
     const { content, structuredContent } = await assistant.client.callTool(moved);
     const [first] = content;
     expect(JSON.parse(first?.type === 'text' ? first.text : '')).toEqual(structuredContent);
-    expect(structuredContent).toMatchObject({ from: '2026-11-09', to: '2026-11-15', days_earlier: 7 });
+    expect(structuredContent).toMatchObject({
+      from: '2026-11-09',
+      to: '2026-11-15',
+      compared_from: '2026-11-02',
+      compared_to: '2026-11-08',
+    });
     expect((structuredContent as Answer).pages).toContainEqual(
       expect.objectContaining({ path: '/guides/page-3', ai: 3500, ai_moved: true }),
     );

@@ -4,6 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { signedPercent, thousands } from '../../src/format/numbers.js';
 import { inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
 import { PAGES, changeSite, storedSite, serveSite, type Site } from './site.js';
@@ -404,7 +405,35 @@ describe('a few days', () => {
     expect(table).toMatch(/<a href="[^"]*from=2026-11-11&amp;to=2026-11-11" rel="next">/);
     expect((await ask('/?project=prj_1&from=2026-11-15&to=2026-11-15')).text).not.toContain('rel="next"');
     const pages = await ask('/pages?project=prj_1&from=2026-11-10&to=2026-11-10');
-    expect(pages.text).toContain('changes are from a week before');
+    expect(pages.text).toContain('changes are from Nov 3, 2026.');
+  });
+
+  it('of a whole month are compared with the whole month before, on the same weekdays in the chart', async () => {
+    const text = (await ask('/?project=prj_1&range=month')).text.replaceAll('&#x3D;', '=');
+    expect(text).toContain('<h1>October 2026</h1>');
+    expect(text).toContain('All 31 days loaded. Compared with September 2026.');
+    expect(text).toContain('Dashed: September 2026');
+    expect(text).toMatch(/range=month" aria-current="true">October 2026<\/a>/);
+    expect(text).toMatch(/range=quarter">Q4 2026 so far<\/a>/);
+    expect(text).toMatch(/range=week">Nov 9 – 15<\/a>/);
+    const sum = `SELECT sum(human)::INTEGER AS human FROM site_days WHERE project = 'prj_1' GROUP BY date_trunc('month', day) HAVING min(day) IN ('2026-09-01', '2026-10-01') ORDER BY min(day)`;
+    const [september, october] = await inHistory(historyFile(), (history) => valuesOf(history, sum));
+    const change = signedPercent(Number(october) / Number(september) - 1);
+    const were = `from ${thousands(Number(september))} in 30 days`;
+    expect(text).toContain(
+      `${thousands(Number(october))}</dd><dd class="beside"><span class="change">${change}</span> ${were}`,
+    );
+    // Thursday, Oct 1, is drawn over Thursday, Sep 3.
+    expect(text).toMatch(/Thu, Oct 1, 2026[^}]+Human [\d,]+ on Sep 3\b/);
+    expect(text).toMatch(/from Oct 19 – 25, 2026/);
+  });
+
+  it('of a quarter under way are compared with as much of the quarter before', async () => {
+    const { text } = await ask('/pages?project=prj_1&range=quarter');
+    expect(text).toContain('Oct 1 – Nov 15, 2026; changes are from Jul 1 – Aug 15, 2026.');
+    expect((await ask('/pages?project=prj_1&from=2026-10-01&to=2026-10-31&against=year')).text).toContain(
+      'October 2026.',
+    );
   });
 
   it('are compared with the same weekdays a year earlier, if that is asked for', async () => {
@@ -417,7 +446,7 @@ describe('a few days', () => {
     const days = 'project=prj_1&from=2026-11-10&to=2026-11-10&against=year';
     expect(await older.page(`/?${days}`)).toContain('Compared with Nov 11, 2025');
     const pages = await older.page(`/pages?${days}`);
-    expect(pages).toContain('changes are from the same days a year before');
+    expect(pages).toMatch(/changes are from Nov \d+, 2025\./);
     expect(pages).toMatch(/<span class="change[^>]*>0%</);
     await older.stop();
   });

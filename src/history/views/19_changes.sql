@@ -1,16 +1,16 @@
 -- Grain: one row per project and page (or section, or site) viewed between two days, inclusive, or in the days compared
 -- with them; most viewed first. Only here is defined what a change and a new page are.
-CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page', project_id := NULL) AS TABLE
+CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, months_earlier := NULL, per := 'page', project_id := NULL) AS TABLE
 WITH
   asked AS (
-    SELECT first, last, shift, first - shift AS first_before, if(shift > 0, last - shift, NULL) AS last_before
-    FROM (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
+    SELECT first_day::DATE AS first, last_day::DATE AS last, compared.first AS first_before, compared.last AS last_before
+    FROM (SELECT internal.compared_days(first_day, last_day, days_earlier, months_earlier) AS compared)
     WHERE
       is_own_file()
       AND CASE
         WHEN per NOT IN ('page', 'section', 'site') THEN error('changes: per must be page, section or site')
-        WHEN first <= last AND shift < 0 THEN error('changes: days_earlier must not be negative')
-        ELSE internal.in_order(first, last)
+        WHEN days_earlier < 0 OR months_earlier < 0 THEN error('changes: days_earlier and months_earlier must not be negative')
+        ELSE internal.in_order(first_day, last_day)
       END
   ),
 
@@ -18,7 +18,13 @@ WITH
     SELECT
       project,
       count(*) FILTER (day >= first) AS days_loaded,
-      count(*) FILTER (day BETWEEN first_before AND last_before AND NOT is_outage) AS days_before
+      count(*) FILTER (day BETWEEN first_before AND last_before AND NOT is_outage) AS days_before,
+      -- Totals are compared if all days of both sides are loaded, and views per loaded day otherwise.
+      if(
+        days_loaded = any_value(last - first) + 1 AND days_before = any_value(last_before - first_before) + 1,
+        1,
+        days_loaded / nullif(days_before, 0)
+      ) AS sides
     FROM site_days CROSS JOIN asked
     WHERE day <= last AND project = coalesce(project_id, project)
     GROUP BY project
@@ -37,10 +43,9 @@ WITH
     WHERE
       per <> 'site'
       AND project = coalesce(project_id, project)
-      AND days_earlier::INTEGER IS DISTINCT FROM 0
       AND day BETWEEN
-        first_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER
-        AND last_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER
+        internal.compared_days(first_day, last_day, days_earlier, months_earlier).first
+        AND internal.compared_days(first_day, last_day, days_earlier, months_earlier).last
     GROUP BY ALL
     UNION ALL
     SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before AS is_before, sum(human), sum(ai), sum(total), NULL
@@ -151,9 +156,9 @@ SELECT
   if(days_before = 0, NULL, ai_before) AS ai_before,
   if(days_before = 0, NULL, total_before) AS total_before,
   ai_before / nullif(human_before + ai_before, 0) AS ai_share_before,
-  if(broken.path IS NULL, (views.human / nullif(days_loaded, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1, NULL) AS human_change,
-  if(broken.path IS NULL, (views.ai / nullif(days_loaded, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1, NULL) AS ai_change,
-  if(broken.path IS NULL, (views.total / nullif(days_loaded, 0)) / nullif(total_before / nullif(days_before, 0), 0) - 1, NULL) AS total_change,
+  if(broken.path IS NULL AND days_loaded > 0, views.human / nullif(human_before * sides, 0) - 1, NULL) AS human_change,
+  if(broken.path IS NULL AND days_loaded > 0, views.ai / nullif(ai_before * sides, 0) - 1, NULL) AS ai_change,
+  if(broken.path IS NULL AND days_loaded > 0, views.total / nullif(total_before * sides, 0) - 1, NULL) AS total_change,
   if(new_page.path IS NULL, false, nullif(is_known, false)) AS is_new,
   views.is_page
 FROM
@@ -163,4 +168,4 @@ FROM
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, and the change. Both days are included: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. The range is compared with the days just before it, or with those days_earlier days earlier: 364 is a year ago, on the same weekdays, and 0 is no comparison. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks, because weekends differ. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';
+COMMENT ON MACRO TABLE changes IS 'Views of each page between two days, and the change. Both days are included: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed in the range or in the days that it is compared with, most viewed first. per := ''section'' has a row for each section, the first part of a path, such as /docs, and per := ''site'' one for the site, without a path; project_id := ''prj_1'' reads only that project, which takes less time among many. Whole calendar months are compared with as many months just before them, and other days with as many days; or with those days_earlier days earlier, where 364 is a year on the same weekdays, and 0 is no comparison; or with those months_earlier months earlier, where 12 is a year. human_before, ai_before, total_before and ai_share_before are of these days. days_loaded and days_before count the loaded days of each side, days_before without outages as in site_days; views of a side without any are NULL, never zero. human_change, ai_change and total_change compare the views if all days of both sides are loaded, and views per loaded day otherwise: 0.1 means 10% more. They are NULL if there is nothing to compare with, or if the notes have a break in between. Compare whole weeks or months, because weekends differ. is_new means that the page was never viewed before the range; NULL if fewer than 28 of the 56 days before its first view are loaded. is_page is that of the macro is_page: lists of pages leave out files and system addresses, and lists of sections those without a page.';

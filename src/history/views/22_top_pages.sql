@@ -8,4 +8,4 @@ WHERE
   AND is_own_file()
 ORDER BY total DESC, path, project;
 
-COMMENT ON MACRO TABLE top_pages IS 'The most-viewed pages between two days, inclusive. One row per project and page viewed, without files and system addresses (is_page): FROM top_pages(''2026-11-01'', ''2026-11-30''). human_change, ai_change and is_new are those of the macro changes, compared with as many days before; project_id := ''prj_1'' as there.';
+COMMENT ON MACRO TABLE top_pages IS 'The most-viewed pages between two days, inclusive. One row per project and page viewed, without files and system addresses (is_page): FROM top_pages(''2026-11-01'', ''2026-11-30''). human_change, ai_change and is_new are those of the macro changes, which compares with the days or months before; project_id := ''prj_1'' as there.';

@@ -14,8 +14,7 @@ SELECT
       project = $project
       AND is_break
       AND $path GLOB path
-      AND $shift > 0
-      AND day > $from::DATE - $shift::INTEGER
+      AND day > $before_from::DATE
       AND day <= $to::DATE
   ) AS broken_on,
   -- A page without views on either side has no row there.
@@ -23,5 +22,5 @@ SELECT
   coalesce(ai, if(site.days_loaded = 0, NULL, 0)) AS ai
 FROM
   (SELECT min(day) AS first_read, max(day) AS last_read FROM page_views WHERE project = $project AND page = $path AND human + ai > 0)
-  CROSS JOIN (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site', project_id := $project) WHERE project = $project) AS site
+  CROSS JOIN (SELECT days_loaded, days_before FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := 'site', project_id := $project) WHERE project = $project) AS site
   LEFT JOIN (FROM range_changes WHERE project = $project AND path = $path) AS page ON true

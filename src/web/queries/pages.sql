@@ -13,8 +13,14 @@ WITH
       if($moved IS NULL OR $per <> 'page', NULL, coalesce(human_moved, false)) AS human_moved,
       if($moved IS NULL OR $per <> 'page', NULL, coalesce(ai_moved, false)) AS ai_moved,
       human + ai AS views,
-      -- Relative to as many days as are loaded now. Nothing is compared across a day on which counting changed.
-      if(total_before > 0 AND total_change IS NULL, NULL, days_loaded / nullif(days_before, 0)) AS sides,
+      -- As in `changes`: totals are compared if all days are loaded.
+      if(
+        days_loaded = $to::DATE - $from::DATE + 1 AND days_before = $before_to::DATE - $before_from::DATE + 1,
+        1,
+        days_loaded / nullif(days_before, 0)
+      ) AS all_sides,
+      -- Nothing is compared across a day on which counting changed.
+      if(total_before > 0 AND total_change IS NULL, NULL, all_sides) AS sides,
       round(human - coalesce(human_before, 0) * sides)::BIGINT AS human_gained,
       round(ai - coalesce(ai_before, 0) * sides)::BIGINT AS ai_gained
     FROM range_changes LEFT JOIN moved USING (path)
@@ -65,9 +71,8 @@ WITH
       sum(ai) / nullif(sum(human + ai), 0) AS all_share,
       -- Nothing is compared across a day on which counting changed.
       bool_or(total_before > 0 AND total_change IS NULL) AS is_broken,
-      any_value(days_loaded) / any_value(nullif(days_before, 0)) AS all_sides,
-      if(is_broken, NULL, sum(human) / nullif(sum(human_before), 0) / all_sides - 1) AS all_human_change,
-      if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / all_sides - 1) AS all_ai_change
+      if(is_broken, NULL, sum(human) / nullif(sum(human_before), 0) / any_value(all_sides) - 1) AS all_human_change,
+      if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / any_value(all_sides) - 1) AS all_ai_change
     FROM matching
     -- A sum of all pages is compared with all, including those that are gone.
     WHERE is_listed OR $only = '' AND is_page
@@ -93,7 +98,7 @@ WITH
 
   shown AS (
     SELECT
-      * EXCLUDE (key, is_listed, is_unread, is_page, sides),
+      * EXCLUDE (key, is_listed, is_unread, is_page, all_sides, sides),
       $per = 'section' AS is_section,
       row_number() OVER (
         ORDER BY

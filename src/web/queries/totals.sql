@@ -15,12 +15,11 @@ SELECT
       project = $project
       AND is_break
       AND ($section = '' OR concerns_section(path, $section))
-      AND $shift > 0
-      AND day > $from::DATE - $shift::INTEGER
+      AND day > $before_from::DATE
       AND day <= $to::DATE
   ) AS broken_on
 FROM
-  (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site', project_id := $project) WHERE project = $project) AS site
+  (SELECT days_loaded, days_before FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := 'site', project_id := $project) WHERE project = $project) AS site
   LEFT JOIN (
     FROM range_changes
     WHERE project = $project AND ($section = '' OR path = $section)
