@@ -58,18 +58,43 @@ export const pageViewsSchema = viewCountsSchema.extend({ path: z.string().transf
 /** Views of one page (API 2.3). */
 export type PageViews = z.infer<typeof pageViewsSchema>;
 
-/** Exactly the rows that their schema accepts, in half its time. */
-const rowsSchema = z.unknown().transform((rows, context): PageViews[] => {
+/** A row that is not as documented. Other rows of its page are. */
+export interface UnreadableRow {
+  /** Its place among the rows, from 0. */
+  readonly index: number;
+  readonly why: string;
+}
+
+interface Rows {
+  readonly views: PageViews[];
+  readonly unreadable: UnreadableRow[];
+}
+
+/** Rows that are not as documented are named, unless all are: then it is another API. */
+const rowsSchema = z.unknown().transform((rows, context): Rows => {
   const plain = plainRows(rows);
-  if (plain !== undefined) return plain;
-  for (const { path, message } of z.array(pageViewsSchema).safeParse(rows).error?.issues ?? [])
-    context.addIssue({ code: 'custom', path, message });
+  if (plain !== undefined) return { views: plain, unreadable: [] };
+  const { error } = z.array(pageViewsSchema).safeParse(rows);
+  const found = readableRows(Array.isArray(rows) ? rows : []);
+  if (found.views.length > 0) return found;
+  for (const { path, message } of error?.issues ?? []) context.addIssue({ code: 'custom', path, message });
   return z.NEVER;
 });
 
+function readableRows(rows: readonly unknown[]): Rows {
+  const all: Rows = { views: [], unreadable: [] };
+  for (const [index, row] of rows.entries()) {
+    const { data, error } = pageViewsSchema.safeParse(row);
+    if (data !== undefined) all.views.push(data);
+    const why = error?.issues.map(({ path, message }) => [...path, message].join(': ')).join(', ');
+    if (why !== undefined) all.unreadable.push({ index, why });
+  }
+  return all;
+}
+
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Rows as `pageViewsSchema` returns them; undefined if it refuses one of them, and has to say why. */
+/** Rows as `pageViewsSchema` returns them, in half its time; undefined if it refuses one of them, and has to say why. */
 export function plainRows(rows: unknown): PageViews[] | undefined {
   if (!Array.isArray(rows)) return undefined;
   const checked: PageViews[] = [];
@@ -88,10 +113,26 @@ const rangeCount = z
   .refine(Number.isInteger, 'expected a whole number')
   .transform((views) => Math.min(views, Number.MAX_SAFE_INTEGER));
 
-export const viewsResponseSchema = z.object({
-  totals: z.object({ human: rangeCount, ai: rangeCount, total: rangeCount }),
-  views: rowsSchema,
-  hasMore: z.boolean(),
-});
 /** One page of the views export (API 2.4). `totals` covers the whole date range, not this page. */
-export type ViewsResponse = z.infer<typeof viewsResponseSchema>;
+export interface ViewsResponse {
+  readonly totals: ViewCounts;
+  readonly views: PageViews[];
+  /** Rows of the page that are not in `views`, if there are any. */
+  readonly unreadable?: readonly UnreadableRow[];
+  readonly hasMore: boolean;
+}
+
+export const viewsResponseSchema = z
+  .object({
+    totals: z.object({ human: rangeCount, ai: rangeCount, total: rangeCount }),
+    views: rowsSchema,
+    hasMore: z.boolean(),
+  })
+  .transform(({ totals, views: { views, unreadable }, hasMore }): ViewsResponse => {
+    const page = { totals, views, hasMore };
+    return unreadable.length === 0 ? page : { ...page, unreadable };
+  });
+
+/** How many rows a page has, readable or not. */
+export const rowsOnPage = ({ views, unreadable = [] }: ViewsResponse): number =>
+  views.length + unreadable.length;

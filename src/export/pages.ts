@@ -1,6 +1,13 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, type RefusedError } from '../api/errors.js';
-import { type PageViews, type ViewCounts, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import {
+  type PageViews,
+  rowsOnPage,
+  type UnreadableRow,
+  type ViewCounts,
+  type ViewsResponse,
+  viewsResponseSchema,
+} from '../api/schema.js';
 import type { Day } from '../day.js';
 import { type DayOf, readKeptPages } from '../state/days.js';
 import type { State } from '../state/state.js';
@@ -10,6 +17,8 @@ import { sumCounts } from './totals.js';
 
 /** A response of the views export. */
 interface PageOfDay extends ViewsResponse {
+  /** Rows that cannot be read, by their places among all rows. */
+  readonly unreadable: readonly UnreadableRow[];
   /** Rows of the page before, which are at the same places. */
   readonly again: readonly PageViews[];
   /** What the responses so far have shown. */
@@ -55,10 +64,8 @@ export interface PagesOptions extends ReadOptions {
 }
 
 /** Whether rows may follow a page. Some servers say of a full page that it is the last one. */
-export const mayHaveMore = (
-  { hasMore, views }: ViewsResponse,
-  { rows }: { readonly rows: number },
-): boolean => hasMore || views.length === rows;
+export const mayHaveMore = (page: ViewsResponse, { rows }: { readonly rows: number }): boolean =>
+  page.hasMore || rowsOnPage(page) === rows;
 
 /**
  * The pages of the views of a range. Each begins after the rows that have arrived, however many were
@@ -97,10 +104,10 @@ export async function* viewsPages(
     for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
       const page = kept?.get(offset) ?? (await (ahead.get(offset) ?? request(offset)));
       ahead.delete(offset);
-      const rows = page.views.length;
+      const rows = rowsOnPage(page);
       // Rows that are here again do not follow the page before.
       if (rows > again.length && before > 0 && share === 1) pageSize = withPage(pageSize, before);
-      yield { ...page, again, pageSize };
+      yield { ...page, unreadable: placed(page, offset), again, pageSize };
       before = rows;
       read += sumCounts(page.views).total;
       // Some servers say of a page that they cut short that it is the last one.
@@ -127,6 +134,10 @@ export async function* viewsPages(
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
 }
+
+/** The unreadable rows of a page, by their places among all rows. */
+const placed = ({ unreadable = [] }: ViewsResponse, offset: number): readonly UnreadableRow[] =>
+  unreadable.map(({ index, why }) => ({ index: offset + index, why }));
 
 /** How many pages must follow if no row has more views than the largest one of this page, as in sorted rows. */
 function pagesLeft({ totals, views }: ViewsResponse, read: number): number {

@@ -6,7 +6,7 @@ import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readDayRecords } from './day-records.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
-import type { StoredViews, WalkedDay } from './walk.js';
+import type { StoredViews, WalkedDay } from './walked-day.js';
 import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 
 const FORGOTTEN = 'the platform no longer has all of it; the stored data is kept';
@@ -153,8 +153,9 @@ export async function readStoredViews(
 export async function isAsStored(
   history: HistoryStore,
   { project, day }: DayOf,
-  { totals, views, hasMore }: ViewsResponse,
+  { totals, views, unreadable, hasMore }: ViewsResponse,
 ): Promise<boolean> {
+  if (unreadable !== undefined && unreadable.length > 0) return false;
   const stored = (await history.storedDays(project)).get(day);
   if (stored === undefined || !equalCounts(stored, totals)) return false;
   if (views.length !== stored.pages && !(hasMore && views.length >= 1 && views.length < stored.pages))

@@ -1,8 +1,8 @@
 import type { Client } from '../api/client.js';
 import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
-import type { ViewCounts, ViewsResponse } from '../api/schema.js';
+import type { UnreadableRow, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
-import { percent, thousands } from '../format/numbers.js';
+import { thousands } from '../format/numbers.js';
 import { type CountedPath, type DayCounts, pageViewsOf } from '../history/days.js';
 import type { ProjectPaths } from '../history/path-ids.js';
 import { DayRows } from './day-rows.js';
@@ -17,6 +17,7 @@ import {
 } from './pages.js';
 import { type DayPageSize, type PageSize, pageSizeOfDay } from './page-size.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
+import { doubtOf, MOVED, type StoredViews, type WalkedDay, walkedDay } from './walked-day.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
 const MAX_IN_VAIN = 3;
@@ -27,25 +28,6 @@ const MAX_FINDING_WALKS = 15;
 
 /** Shares of the largest page that the second and further walks request, so that other rows are at the page ends. */
 const PAGE_SHARES = [0.9, 0.7, 0.5];
-
-/** A day does not add up if a larger share of its views belongs to no page. */
-const MAX_UNATTRIBUTED_SHARE = 0.05;
-
-const MOVED = 'rows moved while the day was read; it will be read again later';
-
-/** A stored day. */
-export interface StoredViews {
-  readonly totals: ViewCounts;
-  readonly counts: DayCounts;
-}
-
-/** The result of a day's walks. */
-export interface WalkedDay extends StoredViews {
-  /** The site totals minus the sum of the rows. */
-  readonly unattributed: ViewCounts;
-  /** Why the rows are not reliable; undefined if they are. */
-  readonly doubt: string | undefined;
-}
 
 export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
   /** The paths of the project, whose ids the rows get. */
@@ -78,6 +60,8 @@ export class DayWalks {
   pageSize: DayPageSize;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
+  /** Rows of the latest walk that could not be read. */
+  #unreadable: readonly UnreadableRow[] = [];
   /** Why no walk gets further. */
   #refusal: OffsetError | undefined;
   readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
@@ -105,7 +89,7 @@ export class DayWalks {
         last = walk;
         let complete = this.#countsThatAddUp(walk, earlier);
         if (complete === undefined) {
-          if (earlier !== undefined && isSameWalk(earlier, walk)) return walkedDay(walk, doubtOf(walk));
+          if (earlier !== undefined && isSameWalk(earlier, walk)) return this.#walked(walk, doubtOf(walk));
           if (this.#all.size === 0) this.#all.addCounts(walk.totals, walk.counts);
           await this.#askAgain(walk);
           if (this.#all.addsUp) complete = this.#all.counts;
@@ -114,7 +98,8 @@ export class DayWalks {
           const { isSteady, hasRepeats } = earlier ?? walk;
           // Two walks had equal rows in another order.
           if (isSteady && hasRepeats && !walk.addsUp) this.pageSize = { ...this.pageSize, isShuffled: true };
-          return { totals: walk.totals, counts: complete, unattributed: NO_VIEWS, doubt: undefined };
+          const { totals } = walk;
+          return walkedDay({ totals, counts: complete, unattributed: NO_VIEWS }, this.#unreadable);
         }
         const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
         isFinding = walk.isSteady && !isShuffled && this.#all.size > before;
@@ -122,7 +107,11 @@ export class DayWalks {
     } catch (error) {
       if (last === undefined || !(error instanceof PausedError)) throw error;
     }
-    return walkedDay(this.#all, MOVED);
+    return this.#walked(this.#all, MOVED);
+  }
+
+  #walked(rows: DayRows, doubt?: string): WalkedDay {
+    return walkedDay(rows, this.#unreadable, doubt);
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {
@@ -134,6 +123,7 @@ export class DayWalks {
     const onAhead = (offset: number, page: ViewsResponse) => void ahead.set(offset, page);
     const options = { signal, pageSize, share, onAhead, ...(isFirst ? { kept, atOnce } : {}) };
     const walk = new DayRows(this.options.paths);
+    this.#unreadable = [];
     // The first path of the page before.
     let before: string | undefined;
     try {
@@ -144,6 +134,7 @@ export class DayWalks {
           if (found !== undefined && equalCounts(found.totals, page.totals))
             this.#all.addCounts(found.totals, found.counts);
         }
+        this.#unreadable = [...this.#unreadable, ...page.unreadable];
         const { size } = walk;
         walk.add(page.totals, page.views, page.again);
         if (walk.addsUp) break;
@@ -179,7 +170,7 @@ export class DayWalks {
   #asFarAsListed(walk: DayRows, { offset, refusal: { status, words } }: OffsetError): WalkedDay {
     if (this.#all.size === 0) this.#all.addCounts(walk.totals, walk.counts);
     const why = `the platform refused to list rows beyond the first ${thousands(offset)} (${status}${words})`;
-    return walkedDay(this.#all, this.#all.addsUp ? undefined : `${why}; it will be read again later`);
+    return this.#walked(this.#all, this.#all.addsUp ? undefined : `${why}; it will be read again later`);
   }
 
   /**
@@ -214,13 +205,6 @@ export class DayWalks {
   }
 }
 
-const walkedDay = ({ totals, counts, unattributed }: DayRows, doubt: string | undefined): WalkedDay => ({
-  totals,
-  counts,
-  unattributed,
-  doubt,
-});
-
 const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
   [last, walk].every(({ isSteady, replaced }) => isSteady && replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
@@ -228,10 +212,3 @@ const isSameWalk = (last: DayRows, walk: DayRows): boolean =>
 
 const hasSameRows = (left: readonly CountedPath[], right: readonly CountedPath[]): boolean =>
   countChangedPages(left, right) === 0;
-
-function doubtOf({ totals, unattributed: { human, ai, total } }: DayRows): string | undefined {
-  const share = Math.max(Math.abs(total), Math.abs(human) + Math.abs(ai)) / Math.max(1, totals.total);
-  return share <= MAX_UNATTRIBUTED_SHARE
-    ? undefined
-    : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
-}

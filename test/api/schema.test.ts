@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ContractError } from '../../src/api/errors.js';
-import { pageViewsSchema, plainRows } from '../../src/api/schema.js';
+import { pageViewsSchema, plainRows, viewsResponseSchema } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, errorOf, PAGE } from './open-client.js';
 
@@ -107,8 +107,19 @@ describe('the plain check of rows', () => {
       expect(plainRows(all)).toEqual(z.array(pageViewsSchema).safeParse(all).data);
   });
 
-  it('leaves it to the schema to say what is wrong, and where', async () => {
-    const body = { ...GOOD, views: [...GOOD.views, { path: '/b', ...COUNTS, ai: -1 }] };
-    expect(String(await errorOf(views(body)))).toMatch(/views\.1\.ai: Too small/);
+  it('leaves it to the schema to say what is wrong, and where, if no row can be read', async () => {
+    const body = { ...GOOD, views: [{ path: '/b', ...COUNTS, ai: -1 }] };
+    expect(String(await errorOf(views(body)))).toMatch(/views\.0\.ai: Too small/);
+  });
+
+  it('names the rows that cannot be read, and returns the others', () => {
+    const rows = [null, ...GOOD.views, { ...COUNTS, path: null, human: 1.5 }];
+    expect(viewsResponseSchema.parse({ ...GOOD, views: rows })).toEqual({
+      ...GOOD,
+      unreadable: [
+        { index: 0, why: expect.stringMatching(/expected object, received null/) as string },
+        { index: 2, why: expect.stringMatching(/human: .+expected int.+path: .+received null/) as string },
+      ],
+    });
   });
 });

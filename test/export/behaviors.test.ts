@@ -255,6 +255,31 @@ describe('empty stretches', () => {
   });
 });
 
+test('one row that cannot be read is named, and its views belong to no page; all else is stored', async () => {
+  const opened = await openExport({ days: 4, pages: 300 });
+  const at = addDays(opened.yesterday(), -3);
+  const rows = opened.original(at);
+  const bad = { path: null, human: 40, ai: 2, total: 42 } as unknown as (typeof rows)[number];
+  opened.changed.set(at, rows.toSpliced(260, 0, bad));
+  await opened.run();
+  expect(await opened.storedRows(at)).toEqual(rows);
+  expect((await opened.history.storedDays(PROJECT)).get(at)).toMatchObject({
+    state: 'inconsistent',
+    unattributed_human: 40,
+    unattributed_ai: 2,
+    problem:
+      'the platform sent row 261 (path: Invalid input: expected string, received null), which cannot be read; it will be read again later',
+  });
+  expect(new Set(await opened.statesOf(addDays(at, 1), opened.yesterday()))).toEqual(
+    new Set(['provisional']),
+  );
+  await expectWhole(opened.history);
+  opened.changed.set(at, rows.toSpliced(260, 0, { ...bad, path: '/repaired' }));
+  opened.clock.advance(DAY_MS);
+  await opened.run();
+  expect(await opened.statesOf(at)).toEqual(['final']);
+});
+
 test('a day that never adds up needs a person after three nights, and then costs one walk a week', async () => {
   const opened = await openExport({ days: 6, pages: 3 });
   const at = addDays(opened.yesterday(), -5);

@@ -74,6 +74,10 @@ const ANSWERS: readonly Answer[] = [
   body('a path twice', { ...PAGE, views: [row('/a', 100), row('/a', 200, 20), ...ROWS.slice(1)] }, 'final'),
   body('few views without a page', { ...PAGE, views: ROWS.slice(0, 2) }, 'final'),
   body('many views without a page', { ...PAGE, views: ROWS.slice(1) }, 'inconsistent'),
+  ...[null, { path: null, human: 3, ai: 0, total: 3 }, { path: '/d', human: -1, ai: 0, total: -1 }].map(
+    (bad) =>
+      body(`the row ${JSON.stringify(bad)} among others`, { ...PAGE, views: [...ROWS, bad] }, 'inconsistent'),
+  ),
   body('rows without totals', { ...PAGE, totals: totalsOf(0) }, 'inconsistent'),
   body(
     'a total that is not human + ai',
