@@ -45,6 +45,7 @@ async function storedHistory(): Promise<string> {
   const service = new Service(workspace, runtime, {
     ...logging(await openLog(runtime.output)),
     onTickFailed,
+    onUnknown: () => undefined,
   });
   for (const [tick, hours] of HOURS_BETWEEN.entries()) {
     clock.advance(hours * 3600);

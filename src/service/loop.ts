@@ -10,11 +10,14 @@ import { StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { untilAborted } from '../sleep.js';
 import { isSendDue, runDue } from './run.js';
+import { readUnknown, type Unknown } from './status.js';
 
 /** What a service calls. */
 interface ServiceListener extends Listener {
   /** Called with the error of a tick, which does not end the service. */
   readonly onTickFailed: (error: unknown) => void;
+  /** Called after each report step with what may or may not have been sent. */
+  readonly onUnknown: (unknown: Unknown) => void;
 }
 
 /** The service of a workspace: each of its ticks runs the steps that are due. */
@@ -71,7 +74,11 @@ export class Service {
     const hold = { command: 'start', listener, maxWaitMs: 0 };
     try {
       await this.#directory.expectSame();
-      await withParts(this.workspace, runtime, hold, (parts) => runDue(parts, this.#since));
+      await withParts(this.workspace, runtime, hold, async (parts) => {
+        const outcome = await runDue(parts, this.#since);
+        if (outcome?.reported === undefined) return;
+        listener.onUnknown(readUnknown(parts.state, this.workspace.projects));
+      });
       await this.#directory.expectSame();
     } catch (error) {
       if (error instanceof DirectoryChangedError) this.#stop.abort(error);

@@ -1,11 +1,15 @@
 import { EventEmitter, once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startOfMinute } from 'date-fns';
+import { addHours, startOfMinute } from 'date-fns';
 import { expect, it, vi } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { logging, openLog } from '../../src/print/log.js';
+import { unknownLines } from '../../src/print/status.js';
 import { Service } from '../../src/service/loop.js';
+import { type Delivery, storeDelivery } from '../../src/state/emails.js';
+import { delivery } from '../mail/letters.js';
+import { openTestState } from '../open-state.js';
 import { runtimeIn } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -39,6 +43,7 @@ it.each([
     const service = new Service(workspace, runtime, {
       ...logging(await openLog(runtime.output)),
       onTickFailed: () => ticks.emit('tick'),
+      onUnknown: () => expect.fail('nothing was sent'),
     });
     const log = () => undefined;
     const running = service.run({ info: log, warn: log, error: log, debug: log });
@@ -56,4 +61,40 @@ it.each([
     missed.mockRestore();
     vi.useRealTimers();
   }
+});
+
+it('names what may or may not have been sent after each report step, until it is settled', async () => {
+  const cwd = await tempDir();
+  await writeFile(join(cwd, 'readership.yaml'), 'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\n');
+  const clock = { now: new Date('2026-11-16T05:00:00Z') };
+  const { runtime } = runtimeIn(cwd, {
+    now: () => clock.now,
+    environment: { READERSHIP_API_KEY: 'key_0123456789' },
+  });
+  const workspace = await readWorkspace({}, runtime);
+  const said: string[] = [];
+  const service = new Service(workspace, runtime, {
+    onTickFailed: (error) => expect.fail(String(error)),
+    onUnknown: (unknown) => said.push(...unknownLines(unknown)),
+  });
+  const tick = async () => {
+    said.length = 0;
+    clock.now = addHours(clock.now, 1);
+    await service.tick();
+    return said;
+  };
+  expect(await tick()).toEqual([]);
+  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
+  const store = async (state: Delivery['state']) => {
+    const { state: stored, close } = await openTestState(workspace.dataDir);
+    await stored.transaction(() => storeDelivery(stored, delivery(key, state, clock.now)));
+    await close();
+  };
+  await store('unknown');
+  for (let hours = 0; hours < 2; hours++)
+    expect(await tick()).toEqual([
+      expect.stringMatching(/^weekly 2026-W46 may or may not have reached docs@example.com/),
+    ]);
+  await store('sent');
+  expect(await tick()).toEqual([]);
 });
