@@ -6,6 +6,7 @@ import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { LRUCache } from 'lru-cache';
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import { type ServeSettings, whyOpenToAll } from '../config/serve.js';
 import { ConfigurationError } from '../errors.js';
@@ -62,6 +63,7 @@ export class Access {
   constructor(
     private readonly settings: ServeSettings,
     private readonly fill: Frame['fill'],
+    private readonly dataDir: string,
   ) {
     const why = whyOpenToAll(settings);
     if (why !== undefined) throw new ConfigurationError(why);
@@ -106,7 +108,7 @@ export class Access {
 
   /** Ends the session of a browser. */
   logout(c: WebContext): Promise<Response> {
-    this.#ended.set(deleteCookie(c, cookieOf(c))?.split('.')[0] ?? '', true);
+    this.#ended.set(deleteCookie(c, this.#cookieOf(c))?.split('.')[0] ?? '', true);
     return this.refuse(c, 200, 'You are signed out.', { login: this.settings.auth === 'password' });
   }
 
@@ -118,7 +120,7 @@ export class Access {
   async #letIn(c: WebContext, { isEditor }: Rights): Promise<void> {
     const session = `${token()}-${isEditor ? 'editor' : 'viewer'}`;
     const secure = this.settings.url?.startsWith('https:') === true;
-    await setSignedCookie(c, cookieOf(c), session, this.#key, { httpOnly: true, sameSite: 'Strict', secure });
+    await setSignedCookie(c, this.#cookieOf(c), session, this.#key, { httpOnly: true, sameSite: 'Strict', secure });
   }
 
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
@@ -129,7 +131,7 @@ export class Access {
       return client === '' ? undefined : { client, isEditor: isListed(client, editors) };
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
-    const session = await getSignedCookie(c, this.#key, cookieOf(c));
+    const session = await getSignedCookie(c, this.#key, this.#cookieOf(c));
     const address = addressOf(c, this.settings);
     if (typeof session === 'string' && !this.#ended.has(session))
       return { client: `${address} ${session.charCodeAt(0) % TURNS}`, isEditor: session.endsWith('editor') };
@@ -153,6 +155,15 @@ export class Access {
       return { isEditor };
     };
     return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), c.req.raw.signal, check);
+  }
+
+  /**
+   * The name of the session's cookie. Browsers send a cookie to every port of a host, and in containers all servers may have
+   * the same port and path, so without all three, they would sign each other out.
+   */
+  #cookieOf(c: WebContext): string {
+    const place = `${hostname()} ${this.dataDir} ${c.env.incoming.socket.localPort}`;
+    return `readership-${digest(place).toString('hex').slice(0, 12)}`;
   }
 
   #askToSignIn(c: WebContext): Response | Promise<Response> {
@@ -190,8 +201,6 @@ const typedIn = (form: URLSearchParams): string =>
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
   method === 'POST' ? path === '/login' : /^\/app\.(?:css|js)$/.test(path);
-
-const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
 
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',

@@ -53,7 +53,7 @@ export async function openApp(options: WebOptions) {
   const { workspace, runtime, settings, onError } = options;
   const frame = await openFrame(workspace, PAGES, { signOut: settings.auth === 'password' });
   const sources = openSources(workspace, runtime);
-  const access = new Access(settings, frame.fill);
+  const access = new Access(settings, frame.fill, workspace.dataDir);
   return {
     sources,
     frame,
