@@ -19,12 +19,20 @@ const MOST_OF_ONE_ADDRESS = 200;
 /** A path of 2,000 characters fits into an address, even percent-encoded. */
 const MAX_HEADER_BYTES = 32 * 1024;
 
+/** Longer than proxies keep theirs, commonly a minute: they would use one that is just being closed, and answer 502. */
+const KEPT_ALIVE_MS = 75_000;
+
 /** Serves HTTP until `close`, which cuts open connections. Rejects if the port is taken. */
 export async function listen({ host, port, fetch, ...options }: Served) {
   // Global Request and Response stay as they are, because servers also run inside tests and commands.
   const listener = getRequestListener(fetch, { ...options, overrideGlobalObjects: false, hostname: host });
   const connections = new Connections();
-  const times = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 5_000 };
+  const times = {
+    requestTimeout: 30_000,
+    headersTimeout: 10_000,
+    keepAliveTimeout: KEPT_ALIVE_MS,
+    connectionsCheckingInterval: 5_000,
+  };
   const server = createServer({ ...times, maxHeaderSize: MAX_HEADER_BYTES }, (incoming, outgoing) => {
     outgoing.once('close', connections.use(incoming.socket));
     void listener(incoming, outgoing);

@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync, fstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from './app/workspace.js';
@@ -13,6 +14,10 @@ import { loadScreen, Output } from './terminal/output.js';
 
 /** The exit code of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+// Of a host with several addresses, Node.js gives each a quarter of a second, and then gives up. A distant one takes longer,
+// and one whose first packet is lost takes a second more.
+setDefaultAutoSelectFamilyAttemptTimeout(3_000);
 
 const interruption = new AbortController();
 // All pending work listens to it, and Node.js would warn about more than ten listeners.

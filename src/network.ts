@@ -7,18 +7,28 @@ import { proxyVariables, proxyFor } from './proxy.js';
 /** The User-Agent of every request. */
 export const USER_AGENT = `readership/${version}`;
 
+/** From the lookup of the host to the end of the TLS handshake. All addresses of the host may be tried. */
+const CONNECT_TIMEOUT_MS = 30_000;
+
 /**
  * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY.
  * Throws a `ConfigurationError` if the address of a proxy is not valid.
  */
-export function connections(limits: Agent.Options = {}): Dispatcher {
+export function connections(given: Agent.Options = {}): Dispatcher {
   const { env } = process;
+  const limits = { connectTimeout: CONNECT_TIMEOUT_MS, ...given };
   if (proxyVariables(env).length === 0) return new Agent(limits);
   // An invalid address is found before anything is sent.
   for (const url of ['http://any.invalid', 'https://any.invalid']) proxyFor(new URL(url), env);
   const factory = (origin: string | URL): Dispatcher => {
     const proxy = proxyFor(new URL(origin), env);
-    return proxy === undefined ? new Pool(origin, limits) : new ProxyAgent({ ...limits, ...proxy });
+    const toProxy = {
+      proxyTls: { timeout: CONNECT_TIMEOUT_MS },
+      requestTls: { timeout: CONNECT_TIMEOUT_MS },
+    };
+    return proxy === undefined
+      ? new Pool(origin, limits)
+      : new ProxyAgent({ ...limits, ...toProxy, ...proxy });
   };
   return new Agent({ ...limits, factory });
 }

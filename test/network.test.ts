@@ -11,7 +11,9 @@ import { readSitemap } from '../src/agents/sitemap.js';
 import { openClient } from './api/open-client.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
+import { listen } from '../src/http-server.js';
 import { connections } from '../src/network.js';
+import { runCli } from './run-cli.js';
 import { reply, serve } from './serve.js';
 import { tempDir } from './temp-dir.js';
 
@@ -114,4 +116,21 @@ it.each<[string, TlsOptions, words: string]>([
   const client = await clientOfTls(options, createTlsServer);
   await expect(client.views(QUERY)).rejects.toThrow(words);
   await expect(client.views(QUERY)).rejects.not.toThrow(/SSL routines|openssl/);
+});
+
+it('gives each address of a host longer than a distant one takes to answer', async () => {
+  const look = `import{getDefaultAutoSelectFamilyAttemptTimeout as ms}from'node:net';process.on('exit',()=>console.error(ms()))`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(look)}` };
+  const { code, stderr } = await runCli(['--version'], { cwd: await tempDir(), env });
+  expect(code).toBe(0);
+  // By default a quarter of a second; a repeated first packet comes after one.
+  expect(Number(stderr)).toBeGreaterThan(1_500);
+});
+
+it('keeps the connections of a proxy longer than the proxy does', async () => {
+  const { port, close } = await listen({ host: '127.0.0.1', port: 0, fetch: () => new Response('ok') });
+  onTestFinished(close);
+  const { headers } = await fetch(`http://127.0.0.1:${port}/`);
+  const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? [];
+  expect(Number(seconds)).toBeGreaterThan(60);
 });
