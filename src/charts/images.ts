@@ -21,7 +21,11 @@ export async function readPalette(workspaceDir: string | undefined): Promise<Pal
 }
 
 const read = async (path: string): Promise<Palette> =>
-  parseYaml(await readFile(path, 'utf8'), { path, schema: palette, unknownKey: 'expected light and dark' });
+  parseYaml(await readFile(path, 'utf8'), {
+    path,
+    schema: palette,
+    unknownKey: () => 'expected light and dark',
+  });
 
 const FONT_FAMILY = 'Inter';
 const FONT_FILES = ['Inter-Regular.ttf', 'Inter-SemiBold.ttf'].map((file) =>

@@ -35,9 +35,22 @@ export async function loadSettings(
   const settings = parseYaml(await readConfig(path, file === undefined), {
     path,
     schema: settingsSchema,
-    unknownKey: 'unknown setting; docs/configuration.md lists all of them',
+    unknownKey: unknownSetting,
   });
   return { settings: withPaths(settings, directory), file: path, directory };
+}
+
+/** Where a secret belongs that somebody wrote into the file. */
+const SECRETS: readonly (readonly [setting: RegExp, line: string])[] = [
+  [/smtp|pass/i, `${SMTP_URL_VARIABLE}=smtps://user:password@smtp.example.com`],
+  [/token/i, `${CODE_HOST_TOKEN_VARIABLE}=…`],
+  [/key|secret/i, 'READERSHIP_API_KEY=…'],
+];
+
+function unknownSetting(key: string): string {
+  const line = SECRETS.find(([setting]) => setting.test(key))?.[1];
+  if (line === undefined) return 'unknown setting; docs/configuration.md lists all of them';
+  return `unknown setting; a secret does not belong in this file: write ${line} in .env next to it`;
 }
 
 /**

@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { readText, writeWhole } from '../files.js';
+import { pathPattern } from './patterns.js';
 import { parseYaml } from './problems.js';
 import { day, oneLine } from './values.js';
 
@@ -15,8 +16,7 @@ const noteSchema = z.strictObject({
   date: day,
   text: oneLine.max(200, 'longer than 200 characters'),
   project: oneLine.optional(),
-  path: z
-    .string()
+  path: pathPattern
     .max(500, PATTERN)
     .regex(/^\/[^?[\]\\\s]*$/, PATTERN)
     .optional(),
@@ -52,7 +52,7 @@ function parseNotes(text: string, file: string, projects: readonly string[] | un
   return parseYaml(isEmpty ? '[]' : text, {
     path: file,
     schema: notesSchema(projects),
-    unknownKey: 'a note has date, text, project, path and break',
+    unknownKey: () => 'a note has date, text, project, path and break',
   });
 }
 

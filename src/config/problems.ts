@@ -26,7 +26,7 @@ interface YamlFile<Value> {
   readonly path: string;
   readonly schema: z.ZodType<Value>;
   /** The advice for a key that is not in the schema, and similar to none that is. */
-  readonly unknownKey: string;
+  readonly unknownKey: (key: string) => string;
 }
 
 /** The value of a YAML file written by people. Throws a `ProblemsError`. */
@@ -154,14 +154,14 @@ function misreadIn(document: Document) {
 /** The problems that an issue is about, each with the path of its setting. */
 function settingProblems(
   issue: z.core.$ZodIssue,
-  unknownKey: string,
+  unknownKey: (key: string) => string,
 ): { readonly path: readonly PropertyKey[]; readonly words: string }[] {
   const { code, path, message } = issue;
   if (code === 'unrecognized_keys') {
     const advice = message.split('\n');
     return issue.keys.map((key, index) => ({
       path: [...path, key],
-      words: (advice[index] ?? message) || unknownKey,
+      words: (advice[index] ?? message) || unknownKey(key),
     }));
   }
   if (code === 'invalid_union') {

@@ -2,6 +2,7 @@ import addressParser from 'nodemailer/lib/addressparser';
 import { domainToUnicode } from 'node:url';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
+import { pathPattern } from './patterns.js';
 import { ONE_LINE, parsedBy } from './values.js';
 
 declare const addressBrand: unique symbol;
@@ -129,9 +130,8 @@ export const audience = z.strictObject(
   {
     to: recipients,
     /** A path pattern that limits the pages, such as `/sdks/**`. */
-    where: z
-      .string()
-      .regex(/^[/*]\S*$/, 'not a path pattern: write one such as /sdks/**')
+    where: pathPattern
+      .regex(/^\S*$/, 'not a path pattern: write one such as /sdks/**')
       .refine(isSafe, ONE_LINE)
       .optional(),
     /** One email about all projects instead of one per project. */

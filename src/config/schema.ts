@@ -9,6 +9,7 @@ import {
   recipients,
   sender,
 } from './recipients.js';
+import { pathPattern } from './patterns.js';
 import { serveSchema } from './serve.js';
 import {
   baseAddress,
@@ -61,7 +62,7 @@ const improveSchema = z.strictObject({
   maxOpenPullRequests: z.int().min(1).max(1000).default(10),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
-  exclude: z.array(z.string().min(1)).default([]),
+  exclude: z.array(pathPattern).default([]),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
   variants: z
     .union([z.literal('auto'), z.array(z.string().regex(/^(?:\/[^/]+)+$/))], {

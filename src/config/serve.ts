@@ -39,15 +39,48 @@ export const serveSchema = z
       .describe('the addresses of the proxy; connections from others are refused'),
     editors: z.array(z.string().min(1)).optional().describe('who may make changes; by default all visitors'),
   })
+  .superRefine((serve, context) => {
+    for (const [setting, message] of ineffective(serve))
+      context.addIssue({ code: 'custom', path: [setting], message });
+  })
   .transform((serve) => ({ ...serve, auth: authOf(serve) }));
+
+interface SignIn {
+  readonly header?: string | undefined;
+  readonly password?: string | undefined;
+  readonly viewerPassword?: string | undefined;
+  readonly editors?: readonly string[] | undefined;
+}
+
+/** The settings that could not do what they say, each with what to do. */
+function* ineffective({
+  header,
+  password,
+  viewerPassword,
+  editors,
+}: SignIn): Generator<[keyof SignIn, string]> {
+  if (header === undefined && editors !== undefined)
+    yield [
+      'editors',
+      'restricts nobody, because only a proxy says who a visitor is: set serve.header, or give those who may only read a serve.viewerPassword',
+    ];
+  const atProxy = 'lets nobody in, because with serve.header people sign in at the proxy: remove one of them';
+  if (header !== undefined && password !== undefined) yield ['password', atProxy];
+  if (header !== undefined && viewerPassword !== undefined)
+    yield ['viewerPassword', `${atProxy}, and set serve.editors to those who may make changes`];
+  else if (viewerPassword !== undefined && password === undefined)
+    yield [
+      'viewerPassword',
+      'lets nobody in without serve.password, the password of those who may make changes: set both',
+    ];
+  else if (viewerPassword !== undefined && viewerPassword === password)
+    yield ['viewerPassword', 'is the same as serve.password, so nobody could only read: choose another'];
+}
 
 type Auth = 'link' | 'password' | 'proxy';
 
 /** How people sign in. */
-function authOf(serve: {
-  readonly header?: string | undefined;
-  readonly password?: string | undefined;
-}): Auth {
+function authOf(serve: Pick<SignIn, 'header' | 'password'>): Auth {
   if (serve.header !== undefined) return 'proxy';
   return serve.password === undefined ? 'link' : 'password';
 }

@@ -81,9 +81,13 @@ export const oneLine = z
   .min(1, ONE_LINE)
   .refine((text) => isSafe(text.replace(/[\u200c\u200d]/g, '')), ONE_LINE);
 
+/** A key pasted here would pass for a name, and be shown as one, if names could have small letters. */
 export const variableName = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable');
+  .regex(
+    /^(?!(?=.*\d)[A-Z0-9]{20})[A-Z_][A-Z0-9_]*$/,
+    'not the name of an environment variable: write one in capitals, such as ACME_API_KEY, and the key itself in .env next to this file: ACME_API_KEY=…',
+  );
 
 const isTimezone = (name: string): boolean => {
   try {

@@ -168,7 +168,7 @@ async function readReport(name: string, folder: string) {
         else problems.push(`${file}: ${codeOf(error) === 'ENOENT' ? 'missing' : problemOf(error)}`);
         return undefined;
       });
-  const unknownKey = 'unknown report setting';
+  const unknownKey = () => 'unknown report setting';
   const parsed = await read(file, (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }));
   if (parsed === undefined) throw cannotUse(name, problems);
 

@@ -25,6 +25,11 @@ const BOMB = [
   'd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]',
 ].join('\n');
 
+/** What a password looks like in the file. */
+const HASH = `scrypt:${'a'.repeat(22)}:${'b'.repeat(43)}`;
+
+const escaped = (text: string): string => text.replaceAll(/[*?./[\]]/g, '\\$&');
+
 /** The settings in a file. */
 async function load(yaml: string) {
   const directory = await tempDir();
@@ -141,13 +146,74 @@ describe('readership.yaml', () => {
       `${SMALLEST}publish: { parquet: s3://b }`,
       /:3 .+set publish\.then: docs\/scale\.md/,
     ],
+    ...(
+      [
+        ['docs/**', '/docs/**'],
+        ['*.pdf', '/**/*.pdf'],
+        ['**/drafts/*', '/**/drafts/*'],
+        ['^/docs', '/docs/**'],
+        ['^/docs/?$', '/docs/?'],
+        ['/docs/.*', '/docs/**'],
+        ['/docs/**/*.md', '/docs/**/*'],
+        ['https://docs.example.com/changelog/*', '/changelog/*'],
+      ] as const
+    ).map(([given, meant]): Wrong => [
+      `the exclusion ${given}, which would protect nothing`,
+      `${SMALLEST}improve: { exclude: ['/drafts/*', '${given}'] }`,
+      new RegExp(`:3 {2}improve\\.exclude\\[1\\]: matches no page, .+: write ${escaped(meant)}$`),
+    ]),
+    [
+      'an exclusion of all others',
+      `${SMALLEST}improve: { exclude: ['!/docs'] }`,
+      /exclude\[0\]: begins with !/,
+    ],
+    ...['^/sdks', '/sdks/.*', 'https://docs.example.com/sdks/*'].map((where): Wrong => [
+      `the part ${where} of a report`,
+      `${SMALLEST}reports: { weekly: { to: [a@example.com], where: '${where}' } }`,
+      /:3 {2}reports\.weekly\.where: matches no page, .+: write \/sdks\/\*/,
+    ]),
+    ...(
+      [
+        [
+          'editors: [ann]',
+          /serve\.editors: restricts nobody, .+: set serve\.header, or .+ serve\.viewerPassword/,
+        ],
+        [`editors: [ann], password: '${HASH}'`, /serve\.editors: restricts nobody/],
+        [`viewerPassword: '${HASH}'`, /serve\.viewerPassword: lets nobody in without serve\.password/],
+        [`password: '${HASH}', viewerPassword: '${HASH}'`, /viewerPassword: is the same as serve\.password/],
+        [`header: x-user, password: '${HASH}'`, /serve\.password: lets nobody in, .+: remove one of them/],
+        [
+          `header: x-user, viewerPassword: '${HASH}'`,
+          /viewerPassword: lets nobody in, .+ set serve\.editors/,
+        ],
+      ] as const
+    ).map(([serve, problem]): Wrong => [`serve: ${serve}`, `${SMALLEST}serve: { ${serve} }`, problem]),
+    ...(
+      [
+        ['projects: [{ id: prj_1, apiKey: adm_secret }]', 'projects\\[0\\]\\.apiKey', 'READERSHIP_API_KEY=…'],
+        ['smtpUrl: smtps://a:secret@b.example', 'smtpUrl', 'READERSHIP_SMTP_URL='],
+        ['mail: { password: secret }', 'mail\\.password', 'READERSHIP_SMTP_URL='],
+        ['pullRequests: { token: secret }', 'pullRequests\\.token', 'READERSHIP_CODE_HOST_TOKEN=…'],
+      ] as const
+    ).map(([yaml, setting, line]): Wrong => [
+      `a secret in ${setting}`,
+      yaml.startsWith('projects') ? `baseUrl: https://a.example\n${yaml}` : `${SMALLEST}${yaml}`,
+      new RegExp(
+        `${setting}: unknown setting; a secret does not belong in this file: write ${line}.* in \\.env next to it`,
+      ),
+    ]),
+    ...['adm_0123456789abcdef_secret', 'ADM0123456789ABCDEFSECRET', 'sk-secret'].map((key): Wrong => [
+      `the key ${key} in place of its name`,
+      `baseUrl: https://a.example\nprojects:\n  - { id: prj_1, apiKeyEnv: ${key} }`,
+      /:3 {2}projects\[0\]\.apiKeyEnv: not the name of an environment variable: write one in capitals/,
+    ]),
     ['a command without a dataset', `${SMALLEST}publish: { then: x }`, /then: .+ set publish\.parquet too/],
     ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
     ['plain text', 'hello', /:1 {2}/],
   ])('with %s is a problem with its line, not a crash', async (_, yaml, words) => {
     const message = await problemsIn(yaml);
     expect(message).toMatch(words);
-    expect(message).not.toContain('secret@');
+    expect(message).not.toMatch(/secret@|_secret|SECRET$|-secret/);
   });
 
   it.each(['http://localhost:8080', 'http://127.8.8.8:1', 'http://[::1]:1', 'https://a.example/api'])(

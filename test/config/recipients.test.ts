@@ -66,7 +66,10 @@ describe('the email configuration', () => {
       /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where and digest/,
     ],
     ['reports: { weekly: { to: [Docs Team] } }', /reports\.weekly\.to\[0\]: not an email address: write one/],
-    ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a path pattern/],
+    [
+      'reports: { weekly: [{ where: sdks }] }',
+      /reports\.weekly\[0\]\.where: matches no page, .+: write \/sdks$/,
+    ],
     [
       'reports: { firstDayOfWeeks: monday }',
       /reports\.firstDayOfWeeks: unknown setting; write the recipients of a report/,

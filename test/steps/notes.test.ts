@@ -77,7 +77,10 @@ it.each([
   ['# why\n- text: x', '2  [0].date: is missing'],
   ['- date: 2026-06-08\n  text: ""', '2  [0].text: '],
   ['- date: 2026-06-08\n  text: x\n  break: maybe', '3  [0].break: '],
-  ['- { date: 2026-06-08, text: x, path: guides }', '1  [0].path: not a path or a pattern such as /guides/*'],
+  [
+    '- { date: 2026-06-08, text: x, path: guides }',
+    '1  [0].path: matches no page, because paths begin with /: write /guides',
+  ],
   ['- { date: 2026-06-08, text: x, project: prj_9 }', '1  [0].project: not the id of a project'],
   ['date: 2026-06-08\ntext: x', '1  write a list of notes, such as'],
   ['- { date: 2026-06-08', '1  '],
