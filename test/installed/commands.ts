@@ -23,7 +23,7 @@ export const TRIES: Readonly<Record<string, Try>> = {
   doctor: { args: [SANDBOX], shows: /pass {2}history/ },
   'report show': { args: ['weekly', SANDBOX, '--format', 'text'], shows: /7 of 7 days loaded/ },
   'report list': { args: [SANDBOX], shows: /^weekly .*built in$/m },
-  'report send': { args: ['weekly', SANDBOX], shows: /already written to data\/sandbox\/outbox/ },
+  'report send': { args: ['weekly', SANDBOX], shows: /: written to data\/sandbox\/outbox/ },
   'report resolve': {
     args: ['weekly', SANDBOX, '--period', '2026-W01', '--delivered', 'ann@example.com'],
     shows: /nothing needs settling/,
