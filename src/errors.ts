@@ -42,3 +42,30 @@ export const codeOf = (error: unknown): string | undefined =>
 
 /** Whether a connection failed because its host does not exist: asking again would not help soon. */
 export const isUnresolvable = (cause: unknown): boolean => codeOf(cause) === 'ENOTFOUND';
+
+/** What TLS says of a server, by the codes and words of OpenSSL, which adds its own source file and line. */
+const TLS_WORDS = [
+  [/wrong[ _]version[ _]number/, 'this port does not speak TLS, so https:// may be wrong'],
+  [
+    /no[ _]application[ _]protocol/,
+    'the server speaks no HTTP/1.1, perhaps only HTTP/2: let it, or a proxy before it, accept HTTP/1.1',
+  ],
+  [
+    /alert[ _]protocol[ _]version|unsupported[ _]protocol/,
+    'the server has no TLS 1.2 or later, and older versions are not safe: update the server',
+  ],
+  [/certificate[ _]required/, 'the server asks for a client certificate, which Readership does not send'],
+  [
+    /handshake[ _]failure/,
+    'the server accepts none of the usual TLS ciphers, or asks for a client certificate, which Readership does not send',
+  ],
+  [/unrecognized[ _]name/, 'the server does not know this host name'],
+] as const;
+
+/** What went wrong with TLS, in a person's words; undefined if it was something else. */
+export function tlsWords(cause: unknown): string | undefined {
+  const text = `${codeOf(cause) ?? ''} ${messageOf(cause)}`;
+  const known = TLS_WORDS.find(([sign]) => sign.test(text.toLowerCase()))?.[1];
+  const [, reason] = /:SSL routines:[^:]*:([^:]+):/.exec(text) ?? [];
+  return known ?? (reason === undefined ? undefined : `TLS failed: ${reason}`);
+}

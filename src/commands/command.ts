@@ -162,7 +162,7 @@ const commandWith =
     const sections = [wrapped, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
     command.addHelpText('after', `\n${sections.join('\n\n')}`);
     for (const add of definition.subcommands ?? []) add(command, runCommand);
-    if (isDefault) showHelpOf(command, parent);
+    if (isDefault) makeDefault(command, parent);
     command.allowExcessArguments();
     if (run !== undefined)
       command.action(() => {
@@ -184,12 +184,17 @@ const commandWith =
       });
   };
 
-/** Shows the help of the default subcommand for arguments that name no other: `report weekly --help`. */
-function showHelpOf(subcommand: Command, parent: { outputHelp: () => void; args: string[] }): void {
+/** The subcommand that a command runs without another name. */
+const defaults = new WeakMap<object, Command>();
+
+export const defaultOf = (parent: Command): Command | undefined => defaults.get(parent);
+
+/** From now on, the command shows the help of this subcommand for arguments that name no other: `report weekly --help`. */
+function makeDefault(subcommand: Command, parent: { outputHelp: () => void; args: string[] }): void {
+  defaults.set(parent, subcommand);
   const ownHelp = parent.outputHelp.bind(parent);
   parent.outputHelp = () => {
-    const isAboutDefault = parent.args.some((given) => !given.startsWith('-'));
-    if (isAboutDefault) subcommand.outputHelp();
+    if (parent.args.some((given) => !given.startsWith('-'))) subcommand.outputHelp();
     else ownHelp();
   };
 }

@@ -26,6 +26,9 @@ const color =
   (text: string): string =>
     isOn ? `\u001b[${begin};${MARK}m${text}\u001b[${end};${MARK}m` : text;
 
+/** Some terminals, such as those of `script`, say that they have none. */
+const columnsOf = ({ columns = 0 }: Stream): number => (columns > 0 ? columns : 100);
+
 /** Functions that color text for an `Output`, or leave it unchanged. */
 export const colorsOf = (isOn = false) => ({
   bold: color(isOn, 1, 22),
@@ -75,11 +78,11 @@ export class Output {
 
   /** Columns of the terminal; 100 if there is none. */
   get width(): number {
-    return this.out.columns ?? 100;
+    return columnsOf(this.out);
   }
 
   get noteWidth(): number {
-    return this.err.columns ?? 100;
+    return columnsOf(this.err);
   }
 
   /** Redacts these secrets in everything written from now on, as a last line of defense. */

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLine } from '../../src/commands/program.js';
-import { callCli, runCli } from '../run-cli.js';
+import { callCli, CLI, runCli } from '../run-cli.js';
 import { COMMANDS } from '../secrets/commands.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -74,6 +76,37 @@ describe('--help', () => {
         code: 2,
         stderr: `error: unexpected argument '${word}'\nFor help, add --help.\n`,
       });
+  });
+
+  it('of a report is also what `help` shows', async () => {
+    const cwd = await tempDir();
+    for (const name of ['weekly', 'show'])
+      expect((await runCli(['help', 'report', name], { cwd })).stdout).toBe(help('report show'));
+  });
+
+  it.each([
+    ['stat', 'status'],
+    ['mail', 'report send'],
+    ['query', 'sql'],
+    ['exprot', 'export'],
+  ])('`%s` is unknown, and the error names %s', async (given, meant) => {
+    const cwd = await tempDir();
+    for (const args of [[given], ['help', given]])
+      expect(await runCli(args, { cwd })).toMatchObject({
+        code: 2,
+        stderr: `error: unknown command '${given}'\n(Did you mean ${meant}?)\nFor help, add --help.\n`,
+      });
+  });
+
+  it('is what a pipe gets without a command, and a terminal five commands', async () => {
+    const cwd = await tempDir();
+    const piped = await runCli([], { cwd });
+    expect(piped).toMatchObject({ code: 2, stdout: '', stderr: help('') });
+    const command = `${process.execPath} ${CLI}`;
+    const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { cwd });
+    const shown = [...stdout.matchAll(/^ {2}readership (\w+)/gm)].map(([, name]) => name);
+    expect(shown).toEqual(['init', 'run', 'report', 'status', 'sql']);
+    expect(stdout).toContain('All commands: readership --help');
   });
 
   it('names the exit codes and the environment', () => {
