@@ -67,7 +67,7 @@ export function reasonWords(reason: Reason): string {
     case 'not-plain':
       return 'not a plain path, so it cannot go into a prompt';
     case 'excluded':
-      return 'excluded by improve.exclude';
+      return 'on the list of pages that agents leave alone (improve.exclude)';
     case 'not-in-sitemap':
       return 'not in the sitemap';
     case 'gone':
@@ -93,7 +93,7 @@ export function reasonWords(reason: Reason): string {
     case 'rejected':
       return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you approve it`;
     case 'skipped':
-      return reason.until === null ? 'skipped manually' : `skipped manually until ${longDay(reason.until)}`;
+      return reason.until === null ? 'skipped by your team' : `skipped by your team until ${longDay(reason.until)}`;
   }
 }
 

@@ -25,7 +25,7 @@ const RANKED_COLUMNS: readonly TableColumn[] = [
   { head: 'views a week', align: 'right' },
   { head: 'people', align: 'right' },
   { head: 'AI', align: 'right' },
-  { head: 'trend', align: 'right' },
+  { head: 'change', align: 'right' },
 ];
 
 /** Of any width: a terminal wraps the reasons. */
@@ -146,14 +146,21 @@ const rankedTable = (pages: readonly ConsideredPage[], width: number): string[] 
     pages.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) => [
       'rank' in why ? `#${thousands(why.rank)}` : '',
       path,
-      ...[weekly_human + weekly_ai, weekly_human, weekly_ai].map((views) => thousands(views)),
+      ...viewsOf(weekly_human, weekly_ai).map(thousands),
       trend === null ? '–' : signedPercent(trend),
     ]),
     width,
   );
 
+/** The views of people and AI together, and of each: rounded so that they add up. */
+function viewsOf(human: number, ai: number): [number, number, number] {
+  const [people, agents] = [Math.round(human), Math.round(ai)];
+  return [people + agents, people, agents];
+}
+
 const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
   `  ${path}#${digest}: ${reasonWords(why)}`,
+  '    What the agent would get:',
   ...prompt
     .trimEnd()
     .split('\n')

@@ -151,14 +151,14 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: number) => stri
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };
 
-/** Reasons why popular pages were skipped, without numbers about a single page. */
+/** Reasons why popular pages were left out, without numbers about a single page. */
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   gone: 'hardly viewed anymore',
   variant: 'translations or versions of others',
   rejected: 'rejected by people',
-  skipped: 'manually',
+  skipped: 'skipped by your team',
 };
 
 /** What there is to do, and what is running. */

@@ -33,7 +33,7 @@ describe('the whole life of jobs, on the command line', () => {
     const { code, stdout } = await run('improve', '--verbose');
     expect(code).toBe(0);
     expect(stdout).toMatch(/rank +page +views a week +people +AI +trend/);
-    expect(stdout).toMatch(/\/guides\/page-1 +excluded by improve.exclude/);
+    expect(stdout).toMatch(/\/guides\/page-1 +on the list of pages that agents leave alone/);
     expect(stdout).toContain('    | "/guides/page-2"');
     type Plan = Record<'flagged' | 'leftOut', { evidence: object }[]>;
     const [json] = JSON.parse((await run('improve', '--json')).stdout) as Plan[];
@@ -46,7 +46,7 @@ describe('the whole life of jobs, on the command line', () => {
   it('skips a page, undoes that, and rejects invalid options', async () => {
     await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
     const plan = await run('improve');
-    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until Jan 1, 2999/);
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped by your team until Jan 1, 2999/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
     expect((await run('improve', '--apply', '/guides/page-6')).code).toBe(1);
     expect((await run('improve', '--unskip', '/guides/page-6')).code).toBe(0);

@@ -105,11 +105,31 @@ describe('which pages are flagged', () => {
 
 describe('which pages are left out, and why', () => {
   it.each<[string, ...Parameters<typeof whyNot>]>([
-    ['excluded by improve.exclude', page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] }],
-    ['excluded by improve.exclude', page('/openapi.json', 500), { exclude: ['/**/openapi.*'] }],
-    ['excluded by improve.exclude', page('/docs/intro', 500), { exclude: ['/docs/intro.md'] }],
-    ['excluded by improve.exclude', page('/docs/intro', 500), { exclude: ['/docs/*/'] }],
-    ['excluded by improve.exclude', page('/v2/api/openapi.yaml', 500), { exclude: ['/**/openapi.*'] }],
+    [
+      'on the list of pages that agents leave alone (improve.exclude)',
+      page('/changelog/2026/may', 500),
+      { exclude: ['/changelog/**'] },
+    ],
+    [
+      'on the list of pages that agents leave alone (improve.exclude)',
+      page('/openapi.json', 500),
+      { exclude: ['/**/openapi.*'] },
+    ],
+    [
+      'on the list of pages that agents leave alone (improve.exclude)',
+      page('/docs/intro', 500),
+      { exclude: ['/docs/intro.md'] },
+    ],
+    [
+      'on the list of pages that agents leave alone (improve.exclude)',
+      page('/docs/intro', 500),
+      { exclude: ['/docs/*/'] },
+    ],
+    [
+      'on the list of pages that agents leave alone (improve.exclude)',
+      page('/v2/api/openapi.yaml', 500),
+      { exclude: ['/**/openapi.*'] },
+    ],
     ['viewed on only 13 days', page('/a', 500, 0, { days_viewed: 13 })],
     ['viewed by people on only 6 days', page('/a', 0, 500, { days_viewed_by_people: 6 })],
     ['not in the sitemap', page('/a', 500), {}, { isListed: () => false }],

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { plainText } from '../../src/format/chat.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
@@ -85,7 +86,7 @@ test('skipped pages are counted by reason in one line, without those that have o
       1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
     FROM range(2, 5) AS few (days)`);
   expect(await textOf()).toContain(
-    '\nSkipped popular pages: 3 viewed on too few days, 1 excluded by improve.exclude. To list all of them: readership improve\n',
+    '\nPopular pages left out: 3 viewed on too few days, 1 on the list of pages that agents leave alone (improve.exclude). To list all of them: readership improve\n',
   );
 });
 
@@ -95,7 +96,7 @@ test('pages that somebody skipped are counted together, regardless of their day'
     INSERT INTO choices BY NAME
     SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM choices WHERE code = 'skipped'`);
   expect(await textOf()).toContain(
-    '\nSkipped popular pages: 2 manually. To list all of them: readership improve\n',
+    '\nPopular pages left out: 2 skipped by your team. To list all of them: readership improve\n',
   );
 });
 
@@ -188,7 +189,7 @@ test('each page is listed once, with the numbers for which it was chosen', async
   #3 of 412 pages.
 `);
   const report = await improve();
-  expect(report.chat()).toContain('\n/sdks/rust\n  No job yet, flagged on Nov 17, 2026\n');
+  expect(plainText(report.chat())).toContain('\n/sdks/rust\n  No job yet, flagged on Nov 17, 2026\n');
   expect(report.subject).toContain('5 pages newly flagged');
   const html = await report.page();
   const rows = [

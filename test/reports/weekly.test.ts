@@ -151,7 +151,7 @@ describe('the weekly report', () => {
     const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15', more));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
     expect(textOf(settled.html)).toContain(
-      'No page moved: each had about as many views as its recent weeks suggest.',
+      'No page moved: each had about as many views as expected from its recent weeks.',
     );
   });
 

@@ -78,7 +78,7 @@ describe('pages approved one by one', () => {
     const answers = await approve(...paths.map((path) => ({ path })));
     expect(answers.map(({ refusal }) => refusal)).toEqual([
       'has job 1, active',
-      'excluded by improve.exclude',
+      'on the list of pages that agents leave alone (improve.exclude)',
       'fewer than 200 views in a typical week (improve.minWeeklyViews)',
       expect.stringMatching(/^the history has no such page; did you mean \/guides\/page-3, .+ or .+\?$/),
       'the history has no such page',
@@ -177,7 +177,7 @@ describe('a skipped page', () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     const [answer] = await all.approve({ path: '/guides/page-1' });
-    expect(answer?.refusal).toBe('skipped manually until Dec 1, 2026');
+    expect(answer?.refusal).toBe('skipped by your team until Dec 1, 2026');
     await improveStep(all.parts, { apply: true });
     expect(pathsOf(all.jobs())).not.toContain('/guides/page-1');
     const facts = '{"until":"2026-12-01"}';

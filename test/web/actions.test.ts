@@ -77,7 +77,7 @@ describe('an action', () => {
     };
     const skipped = await done(skip);
     expect(skipped).toMatch(
-      /Skip \/quickstart<\/b>: skipped until Dec 16, 2026<[^]+quickstart<\/bdi>[^]{0,99}<td>skipped manually until Dec 16, 2026[^]+value="unskip"/,
+      /Skip \/quickstart<\/b>: skipped until Dec 16, 2026<[^]+quickstart<\/bdi>[^]{0,99}<td>skipped by your team until Dec 16, 2026[^]+value="unskip"/,
     );
     const unskipped = await done({ action: 'unskip', path: skip.path });
     expect(unskipped).toContain('it can be flagged again');
