@@ -9,6 +9,8 @@ export const USER_AGENT = `readership/${version}`;
 
 /** From the lookup of the host to the end of the TLS handshake. All addresses of the host may be tried. */
 const CONNECT_TIMEOUT_MS = 30_000;
+/** Gateways add long cookies and policies. By default, a response with more than 16 KB of headers fails. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
  * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY.
@@ -16,7 +18,7 @@ const CONNECT_TIMEOUT_MS = 30_000;
  */
 export function connections(given: Agent.Options = {}): Dispatcher {
   const { env } = process;
-  const limits = { connectTimeout: CONNECT_TIMEOUT_MS, ...given };
+  const limits = { connectTimeout: CONNECT_TIMEOUT_MS, maxHeaderSize: MAX_HEADER_BYTES, ...given };
   if (proxyVariables(env).length === 0) return new Agent(limits);
   // An invalid address is found before anything is sent.
   for (const url of ['http://any.invalid', 'https://any.invalid']) proxyFor(new URL(url), env);

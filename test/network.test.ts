@@ -12,7 +12,7 @@ import { openClient } from './api/open-client.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
 import { listen } from '../src/http-server.js';
-import { connections } from '../src/network.js';
+import { connections, requestUrl } from '../src/network.js';
 import { runCli } from './run-cli.js';
 import { reply, serve } from './serve.js';
 import { tempDir } from './temp-dir.js';
@@ -133,4 +133,15 @@ it('keeps the connections of a proxy longer than the proxy does', async () => {
   const { headers } = await fetch(`http://127.0.0.1:${port}/`);
   const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? [];
   expect(Number(seconds)).toBeGreaterThan(60);
+});
+
+it('reads responses to which a gateway added long headers, whoever sent them', async () => {
+  const server = await serve((_, response) => {
+    response.setHeader('content-security-policy', 'x'.repeat(40_000));
+    response.end(SITEMAP);
+  });
+  const { body, headers } = await requestUrl(server.baseUrl, { signal });
+  await body.dump();
+  expect(headers['content-security-policy']).toHaveLength(40_000);
+  expect((await readSitemap(`${server.baseUrl}/sitemap.xml`, signal))?.pagesOf(undefined)).toEqual(['/a']);
 });

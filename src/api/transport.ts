@@ -24,9 +24,6 @@ import {
 /** 250 rows of long paths fit many times over. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-/** Gateways add long cookies and policies. */
-const MAX_HEADER_BYTES = 64 * 1024;
-
 /** Requests for reading at the same time: more of them load nothing faster. */
 export const READS_AT_ONCE = 16;
 
@@ -65,7 +62,6 @@ export class Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
       maxResponseSize: MAX_RESPONSE_BYTES,
-      maxHeaderSize: MAX_HEADER_BYTES,
     };
     this.#reads = connections(limits);
     // A kept connection that the server is just closing would make the outcome of a POST unknown,
