@@ -17,6 +17,8 @@ export interface Behaviors {
   readonly refusesLimitOn?: Day;
   /** Says that more follow on every page with rows. */
   readonly alwaysMore?: boolean;
+  /** Gives the totals of the rows of each page, instead of all rows. */
+  readonly pageTotals?: boolean;
   /** Says that no more follow on every page. */
   readonly neverMore?: boolean;
   /** Orders rows by their views, and equal ones differently in each response. */
@@ -154,7 +156,7 @@ function pageOf(
   { rowsOf, hiddenOf = () => 0, behaviors = {}, now }: PlatformOptions,
   random: () => number,
 ) {
-  const { silentCap = Infinity, alwaysMore = false, neverMore = false } = behaviors;
+  const { silentCap = Infinity, alwaysMore = false, neverMore = false, pageTotals = false } = behaviors;
   const { randomTies = false, inclusive = false } = behaviors;
   const totals: ViewCounts[] = [];
   let rows: readonly PageViews[] = [];
@@ -172,7 +174,7 @@ function pageOf(
   const views = rows.slice(offset, offset + Math.min(limit, silentCap));
   const isBeforeLast = offset + views.length < rows.length;
   const hasMore = !neverMore && (alwaysMore ? views.length > 0 : isBeforeLast);
-  return { totals: sumCounts(totals), views, hasMore };
+  return { totals: sumCounts(pageTotals ? views : totals), views, hasMore };
 }
 
 /** `pages` pages of a day, the same for the same day, and different ones for different days. */

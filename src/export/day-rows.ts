@@ -3,7 +3,7 @@ import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.j
 import { thousands } from '../format/numbers.js';
 import { type CountedPath, type DayCounts, rowsOfCounts } from '../history/days.js';
 import type { ProjectPaths } from '../history/path-ids.js';
-import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
+import { addCounts, equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './totals.js';
 
 /** The numbers of a row. */
 const NUMBERS = 4;
@@ -17,6 +17,8 @@ export class DayRows {
   totals: ViewCounts = NO_VIEWS;
   /** Whether all pages had the same totals. */
   isSteady = true;
+  /** Whether the totals of each page were those of its own rows. */
+  #areOfPages = true;
   /** Rows that a later row of the same path replaced. */
   readonly replaced: CountedPath[] = [];
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
@@ -51,6 +53,11 @@ export class DayRows {
 
   get addsUp(): boolean {
     return equalCounts(this.sum, this.totals);
+  }
+
+  /** Whether the totals are those of one page each, instead of all rows. */
+  get hasPageTotals(): boolean {
+    return this.#areOfPages && !this.addsUp;
   }
 
   /** The rows in their places on the platform. */
@@ -93,10 +100,16 @@ export class DayRows {
   add(totals: ViewCounts, page: readonly PageViews[], again: readonly PageViews[] = []): void {
     const expected = new Set(again.map(({ path }) => this.paths.idOf(path)));
     const start = this.#begin(totals);
+    this.#areOfPages &&= equalCounts(totals, sumCounts(page));
     again.forEach((_, index) => this.#again.add(start + index));
     for (const row of page)
       this.#addRow(this.paths.idOf(row.path), row.human, row.ai, row.total, start, expected);
     this.#expectPossible();
+  }
+
+  /** Takes the sum of all rows for the totals. */
+  addUp(): void {
+    this.totals = { ...this.sum };
   }
 
   /** Adds the rows of another reading of the day. */

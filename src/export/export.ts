@@ -1,5 +1,7 @@
-import { AdditivityError, largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
+import { AdditivityError } from './additivity.js';
+import { largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
 import { PausedError } from '../api/errors.js';
+import { DISAGREEMENT, type Disagreement } from './disagreement.js';
 import { type ExportRange, keptNote } from './range.js';
 import { KEPT_FROM } from './retention.js';
 import { readPageSize } from './page-size.js';
@@ -16,7 +18,7 @@ import {
 import { expectedRows, type ExportPlan, planExport, type PlannedDay } from './plan.js';
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
-import { recordFact } from '../state/facts.js';
+import { readFact, recordFact } from '../state/facts.js';
 import { forgetFailuresBefore } from '../state/days.js';
 import { storeEmptyDays } from './store-day.js';
 
@@ -24,6 +26,8 @@ import { storeEmptyDays } from './store-day.js';
 export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
   readonly check?: CheckedDays | undefined;
+  /** What the answers have shown that cannot be right, if it was not known. */
+  readonly disagreement?: Disagreement | undefined;
 }
 
 export interface ExportTask extends LoadTask {
@@ -39,7 +43,12 @@ export interface ExportTask extends LoadTask {
  * Last, it fills in the past. It yields before that, so that no project's past comes before another's latest days.
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
-  const { range, reload = false, signal } = task;
+  const { range, reload = false, signal, state, project, now } = task;
+  const known = readFact(state, project, DISAGREEMENT, now());
+  const found = () => {
+    const disagreement = readFact(state, project, DISAGREEMENT, now());
+    return disagreement === known ? undefined : disagreement;
+  };
   let plan = await planOf(task, range);
   const results: DayResult[] = [];
   const load = async (days: readonly PlannedDay[]): Promise<readonly DayResult[]> => {
@@ -64,7 +73,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     }
     if (range.rest === undefined) task.onPlan?.(plan);
     await load(reload ? plan.days : plan.days.filter(isLatest));
-    if (reload) return { plan, results };
+    if (reload) return { plan, results, disagreement: found() };
     yield;
 
     const whole = (await range.rest?.()) ?? range;
@@ -81,7 +90,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   } catch (error) {
     stopped = error;
   }
-  return { plan, results, stopped, check };
+  return { plan, results, stopped, check, disagreement: found() };
 }
 
 /** The plan of a range, in which days that were read just now are days to load, not read before. */

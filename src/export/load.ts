@@ -7,9 +7,10 @@ import type { ViewCounts } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { StoredDay, StoredState } from '../history/days.js';
-import { recordFact } from '../state/facts.js';
+import { readFact, recordFact } from '../state/facts.js';
 import { keepPages, readUnfinishedDays, recordDayFailure } from '../state/days.js';
 import { type PageSize, PAGING, readPageSize, ShownPageSize } from './page-size.js';
+import { DISAGREEMENT, type Disagreement } from './disagreement.js';
 import { DayFailures, type ExportedProject } from './failures.js';
 import { isSmaller, Retention } from './retention.js';
 import {
@@ -75,6 +76,8 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   const { rows, isShuffled } = load.pageSize;
   if (rows !== known.rows || isShuffled !== known.isShuffled)
     await recordFact(state, project, PAGING, { rows, isShuffled }, now());
+  if (load.disagreement !== undefined && load.disagreement !== readFact(state, project, DISAGREEMENT, now()))
+    await recordFact(state, project, DISAGREEMENT, load.disagreement, now());
   return { results: load.results, stopped: load.stopped };
 }
 
@@ -82,6 +85,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
 class Load {
   readonly results: DayResult[] = [];
   readonly pageSize: ShownPageSize;
+  disagreement: Disagreement | undefined;
   #paused: PausedError | undefined;
   #isHalted = false;
   readonly #stopping = new AbortController();
@@ -183,6 +187,8 @@ class Load {
       })
       .finally(() => {
         this.pageSize.add(day, walks.pageSize);
+        // Totals of one page explain everything else.
+        if (this.disagreement !== 'page totals') this.disagreement = walks.disagreement ?? this.disagreement;
       });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.

@@ -5,6 +5,7 @@ import { addDays, type Day, day, daysBetween, lastEndedDay } from '../day.js';
 import type { StoredDay } from '../history/days.js';
 import { forgetFailuresBefore } from '../state/days.js';
 import { type PlatformFact, readFact, recordFact } from '../state/facts.js';
+import { DISAGREEMENT } from './disagreement.js';
 import type { ExportedProject } from './failures.js';
 import { equalCounts, largest, NO_VIEWS, totalsIfAnswered, viewsIn } from './totals.js';
 
@@ -118,7 +119,14 @@ export class Retention {
     if (stored === undefined) return false;
     const { day } = stored;
     const platform = await totalsIfAnswered(this.task.client, { first: day, last: day }, this.options);
-    return platform === undefined || isSmaller(platform, stored);
+    if (platform === undefined || equalCounts(platform, NO_VIEWS)) return true;
+    return isSmaller(platform, stored) && !this.#hasPageTotals();
+  }
+
+  /** Whether totals say only that there are some views. */
+  #hasPageTotals(): boolean {
+    const { state, project, now } = this.task;
+    return readFact(state, project, DISAGREEMENT, now()) === 'page totals';
   }
 
   /** Whether the platform has no views of any day of a range. It may refuse the range because of its first days. */

@@ -1,8 +1,7 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
-import { TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
+import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
-import { ReadershipError } from '../errors.js';
 import type { CountedPath } from '../history/days.js';
 
 export const NO_VIEWS: ViewCounts = { human: 0, ai: 0, total: 0 };
@@ -112,41 +111,6 @@ export async function largestConfirmed(
     known = base + (await largest((number) => holds(base + number), 1, most - base));
   }
   return known;
-}
-
-/** What is wrong with a platform whose ranges include the day in `dateTo`. */
-export const INCLUSIVE =
-  'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';
-
-/** The sums of days are not the totals of their range: no day of this platform can be trusted. */
-export class AdditivityError extends ReadershipError {}
-
-/**
- * Throws an `AdditivityError` if the totals of two neighboring days do not add up to those of their range. By the
- * documented API, a range that ends where it begins is empty, so one request is usually enough.
- */
-export async function expectAdditive(
-  client: Pick<Client, 'views'>,
-  first: Day,
-  options?: ReadOptions,
-): Promise<void> {
-  const last = addDays(first, 1);
-  const none = await totalsIfAnswered(client, { first: last, last: first }, options);
-  const isInclusive = none !== undefined && !equalCounts(none, NO_VIEWS);
-  if (none !== undefined && !isInclusive) return;
-  const totalOf = (from: Day, to: Day) => probeTotals(client, { first: from, last: to }, options);
-  const both = await totalsIfAnswered(client, { first, last }, options);
-  if (both === undefined || equalCounts(both, NO_VIEWS) || both.total >= TOO_MANY_VIEWS) return;
-  const [one, other] = [await totalOf(first, first), await totalOf(last, last)];
-  const sum = addCounts(one, other);
-  if (equalCounts(sum, both)) return;
-  // Late events may have arrived in between.
-  const after = await totalOf(first, last);
-  if (both.total <= sum.total && sum.total <= after.total && both.total < after.total) return;
-  const why = isInclusive ? INCLUSIVE : 'the totals of single days do not add up to the total of their range';
-  throw new AdditivityError(
-    `The platform's totals cannot be trusted: ${why} (${first} and ${last} have ${one.total} and ${other.total} views, but together ${both.total}). No day is stored until its operators fix this.`,
-  );
 }
 
 /** The totals that are stored for a day. */

@@ -2,14 +2,16 @@ import { z } from 'zod';
 import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
-import { readFact } from '../state/facts.js';
+import { readFact, recordFact } from '../state/facts.js';
 import type { Reader } from '../history/duckdb.js';
 import { readPageSize } from './page-size.js';
 import { type DayRecord, readDayRecords, recentTotals, settledTotals } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor } from './plan.js';
 import { isSmaller, KEPT_FROM, Retention } from './retention.js';
-import { expectAdditive, findDifferingDays, probeTotals } from './totals.js';
+import { expectAdditive, hasPageTotals } from './additivity.js';
+import { DISAGREEMENT, type Disagreement } from './disagreement.js';
+import { findDifferingDays, probeTotals } from './totals.js';
 
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
@@ -22,7 +24,17 @@ export interface CheckedDays {
   readonly forgotten: readonly Day[];
   /** Days that could not be compared, because the platform refuses their range. */
   readonly refused: readonly Day[];
+  /** Why no day could be compared. */
+  readonly disagreement?: Disagreement;
 }
+
+const INCOMPARABLE: CheckedDays = {
+  days: 0,
+  differing: [],
+  forgotten: [],
+  refused: [],
+  disagreement: 'page totals',
+};
 
 /** Also the days whose stored rows do not add up to their records, and what was loaded again. */
 export interface Audit extends CheckedDays {
@@ -73,15 +85,22 @@ async function compare(
   { marks }: { readonly marks: boolean },
 ): Promise<CheckedDays> {
   const { state, client, project, now, signal } = task;
+  if (readFact(state, project, DISAGREEMENT, now()) === 'page totals') return INCOMPARABLE;
   const keptFrom = readFact(state, project, KEPT_FROM, now());
   const isKept = ({ day }: DayRecord) => keptFrom === undefined || day >= keptFrom;
   const stored = known.filter(isKept);
   const retention = new Retention(task, { signal });
   const differing: Day[] = [];
-  const forgotten = known.filter((one) => !isKept(one)).map(({ day }) => day);
+  const unkept = known.filter((one) => !isKept(one)).map(({ day }) => day);
+  const forgotten = [...unkept];
   const refused: Day[] = [];
   for await (const found of findDifferingDays(client, stored, { signal }, refused)) {
     const { day } = found.stored;
+    const isFirst = differing.length + forgotten.length === unkept.length;
+    if (isFirst && (await hasPageTotals(client, day, { signal }))) {
+      await recordFact(state, project, DISAGREEMENT, 'page totals', now());
+      return INCOMPARABLE;
+    }
     const isGone =
       isSmaller(found.platform, found.stored) &&
       (await retention.judge({ day, platform: found.platform, isSettled: true, wasSmaller: false })) ===

@@ -6,6 +6,7 @@ import { thousands } from '../format/numbers.js';
 import { type CountedPath, type DayCounts, pageViewsOf } from '../history/days.js';
 import type { ProjectPaths } from '../history/path-ids.js';
 import { DayRows } from './day-rows.js';
+import type { Disagreement } from './disagreement.js';
 import {
   gapIn,
   type KeptPages,
@@ -60,6 +61,8 @@ export class DayWalks {
   pageSize: DayPageSize;
   /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
   readonly #all: DayRows;
+  /** What the walks have shown of the end of the rows, if it cannot be right. */
+  disagreement: Disagreement | undefined;
   /** Rows of the latest walk that could not be read. */
   #unreadable: readonly UnreadableRow[] = [];
   /** Why no walk gets further. */
@@ -137,7 +140,10 @@ export class DayWalks {
         this.#unreadable = [...this.#unreadable, ...page.unreadable];
         const { size } = walk;
         walk.add(page.totals, page.views, page.again);
-        if (walk.addsUp) break;
+        const isMoreSaid = page.hasMore || walk.size === size;
+        if (walk.addsUp && size > 0 && isMoreSaid) this.disagreement = 'always more';
+        // If the first page adds up, its totals may be its own.
+        if (walk.addsUp && (size > 0 || !page.hasMore)) break;
         const begin = page.views[0]?.path;
         if (walk.size === size && page.hasMore && begin !== undefined && begin === before)
           throw new PagingError(
@@ -156,12 +162,17 @@ export class DayWalks {
       }
       const goesOn =
         error instanceof PausedError || error instanceof TryLaterError || signal?.aborted === true;
+      const totals = walk.hasPageTotals ? walk.sum : walk.totals;
       if (isFirst && walk.size > 0 && goesOn)
         this.unfinished = new Map([
           ...[...ahead].filter(([offset]) => offset >= walk.size),
-          [0, { totals: walk.totals, views: pageViewsOf(walk.counts), hasMore: true }],
+          [0, { totals, views: pageViewsOf(walk.counts), hasMore: true }],
         ]);
       throw error;
+    }
+    if (walk.hasPageTotals) {
+      this.disagreement = 'page totals';
+      walk.addUp();
     }
     return walk;
   }

@@ -1,6 +1,7 @@
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { mostRequests, requestsToFindFirstDay } from '../export/range.js';
+import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan, type PlannedExport } from '../export/plan.js';
@@ -48,7 +49,11 @@ function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
   const name = project.name;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
   const { plan, results } = outcome;
-  const lines = indented([plan.range.note]);
+  const { disagreement } = outcome;
+  const lines = indented([
+    plan.range.note,
+    disagreement !== undefined && `the platform ${DISAGREEMENT_WORDS[disagreement]}`,
+  ]);
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
   const range = plainDayRange(plan.range);
   const nothing =
@@ -180,8 +185,9 @@ export const exportPlanJson = ({ project, plan, requests }: PlannedExport) => ({
 
 /** What an audit of a project found and repaired. */
 export function auditLines({ project, audit }: ProjectAudit): string[] {
-  const { days, differing, damaged, forgotten, refused, repaired } = audit;
-  if (days + refused.length === 0) return [`${project.name}: there are no final days to verify yet.`];
+  const { days, differing, damaged, forgotten, refused, repaired, disagreement } = audit;
+  if (disagreement === undefined && days + refused.length === 0)
+    return [`${project.name}: there are no final days to verify yet.`];
   const wrong = differing.length + damaged.length;
   const isClean = days > 0 && wrong + forgotten.length === 0;
   const ended = (outcome: DayResult['outcome']) =>
@@ -190,6 +196,7 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
   return [
     `${project.name}: ${counted(days, 'final day')} verified${isClean ? ', no differences' : ''}`,
     ...indented([
+      disagreement !== undefined && `the platform ${DISAGREEMENT_WORDS[disagreement]}`,
       differing.length > 0 && `differ from the platform: ${dayList(differing)}`,
       damaged.length > 0 && `do not add up in the database: ${dayList(damaged)}`,
       forgotten.length > 0 && forgottenLine(forgotten.length),

@@ -6,6 +6,7 @@ import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../state/workspace.js';
 import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
+import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import type { CheckResult } from '../service/findings.js';
 import type { OperationsStatus, ProjectStatus, Status, Unknown } from '../service/status.js';
 import { futureWords } from '../steps/history.js';
@@ -41,7 +42,7 @@ export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
 /** The facts about a project: how far its history goes, and what is not as it should be. */
 export function projectFacts(status: ProjectStatus, now: Date): Fact[] {
   const { firstDay, lastDay, daysStored, gaps, isYesterdayStored, inconsistent, failed } = status;
-  const { pageSize, pageSizeUntil, keptFrom, keptFromUntil } = status;
+  const { pageSize, pageSizeUntil, keptFrom, keptFromUntil, disagreement } = status;
   if (firstDay === null || lastDay === null)
     return [failure('history', 'nothing is loaded yet', 'readership export')];
   const settling = settlingText(status);
@@ -62,6 +63,7 @@ export function projectFacts(status: ProjectStatus, now: Date): Fact[] {
     fact('requests', requestsText(status)),
     pageSize !== LIMITS.viewsPage.max &&
       fact('page size', `${pageSize} rows at once${triedAgain('more', pageSizeUntil)}`),
+    disagreement !== null && fact('platform', DISAGREEMENT_WORDS[disagreement]),
     keptFrom !== null &&
       fact('kept', `by the platform since ${longDay(keptFrom)}${triedAgain('older days', keptFromUntil)}`),
   ];
@@ -101,7 +103,11 @@ function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectSt
 const UNVERIFIED_DAYS = 7;
 
 /** Since when the history was not compared with the platform; undefined if it was within a week, or is younger. */
-function unverifiedText({ verifiedAt, firstLoadAt }: ProjectStatus, now: Date): string | undefined {
+function unverifiedText(
+  { verifiedAt, firstLoadAt, disagreement }: ProjectStatus,
+  now: Date,
+): string | undefined {
+  if (disagreement === 'page totals') return undefined;
   const since = verifiedAt ?? firstLoadAt;
   if (since === null || since >= subDays(now, UNVERIFIED_DAYS)) return undefined;
   return `not compared with the platform since ${moment(since)}`;

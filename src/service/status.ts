@@ -5,6 +5,7 @@ import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
 import { codeOf, messageOf } from '../errors.js';
+import { DISAGREEMENT } from '../export/disagreement.js';
 import { readFirstDay } from '../export/range.js';
 import { KEPT_FROM } from '../export/retention.js';
 import { PAGING, readPageSize } from '../export/page-size.js';
@@ -15,7 +16,7 @@ import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
 import { readDayFailures, readLastVerification } from '../state/days.js';
 import { type Delivery, deliveryKey, deliveryRow, readDeliveries } from '../state/emails.js';
-import { readLimit } from '../state/facts.js';
+import { readFact, readLimit } from '../state/facts.js';
 import { type JobState, readJobsOf } from '../state/jobs.js';
 import { readMessagesOf } from '../state/messages.js';
 import { readRequests } from '../state/requests.js';
@@ -96,6 +97,8 @@ function readProjectStatus(
     /** The first day that the platform keeps, if it refuses older ones, and the day from which these are tried again. */
     keptFrom: keptFrom?.value ?? null,
     keptFromUntil: keptFrom?.until ?? null,
+    /** What the platform's answers have shown that cannot be right. */
+    disagreement: readFact(state, project.id, DISAGREEMENT, now) ?? null,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     /** When the first of the stored days was loaded; null without any. */
     firstLoadAt: stored.length === 0 ? null : min(stored.map(({ attempted_at: at }) => at)),

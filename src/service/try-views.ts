@@ -4,18 +4,13 @@ import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day } from '../day.js';
 import { messageOf } from '../errors.js';
+import { INCLUSIVE } from '../export/additivity.js';
+import { type Disagreement, DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import { EARLIEST_DAY } from '../export/range.js';
 import { smallerLimit } from '../export/page-size.js';
 import { mayHaveMore } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
-import {
-  equalCounts,
-  INCLUSIVE,
-  NO_VIEWS,
-  probeTotals,
-  sumCounts,
-  totalsIfAnswered,
-} from '../export/totals.js';
+import { equalCounts, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from '../export/totals.js';
 import { counted, thousands } from '../format/numbers.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 
@@ -91,7 +86,7 @@ async function secondPageVerdict(
   page: ReadPage,
 ): Promise<Verdict> {
   if (isSaid && equalCounts(sumCounts(views), totals))
-    return warn('says that more rows follow the last one; exports end when the rows add up');
+    return warn(DISAGREEMENT_WORDS[await disagreementOf(views, () => page(views.length, pageSize))]);
   const offset = hasMore ? views.length : Math.ceil(views.length / 2);
   if (limit === 'refused' || views.length < 2) return pass('not checked: too few rows, or no request left');
   const { views: more } = await page(offset, pageSize);
@@ -102,6 +97,16 @@ async function secondPageVerdict(
   return warn(
     `offset ${offset} repeats ${counted(repeated, 'row')}; exports read such days until they add up`,
   );
+}
+
+/** What is wrong if the rows of a first page add up to the totals, and more are said to follow. */
+async function disagreementOf(
+  views: ViewsResponse['views'],
+  next: () => Promise<ViewsResponse>,
+): Promise<Disagreement> {
+  const known = new Set(views.map(({ path }) => path));
+  const isNew = (await next()).views.some(({ path, total }) => total > 0 && !known.has(path));
+  return isNew ? 'page totals' : 'always more';
 }
 
 async function sumsVerdict(

@@ -134,6 +134,11 @@ describe('readership doctor', () => {
     ['caps its pages', { silentCap: 15 }, /^warn {2}page size +returns 15 rows at once instead of 250/m],
     ['has a limit', { largestLimit: 15 }, /^warn {2}page size +refuses a limit of 250; exports request 15/m],
     ['always has more', { alwaysMore: true }, /^warn {2}second page +says that more rows follow/m],
+    [
+      'totals each page',
+      { pageTotals: true, silentCap: 10 },
+      /^warn {2}second page +gives the totals of each page/m,
+    ],
     ['never has more', { neverMore: true, largestLimit: 25 }, /^pass {2}page views .* of at least 26 pages/m],
     ['counts dateTo', { inclusive: true }, /^fail {2}sums of days +it counts the day in dateTo as well/m],
     ['keeps 10 days', { keepsDays: 10 }, /^warn {2}old days +refuses days .+403: “Your plan keeps 10 days”/m],

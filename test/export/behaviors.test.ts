@@ -3,7 +3,7 @@ import { addDays, type Day, daysIn } from '../../src/day.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRecords } from '../../src/steps/history.js';
 import { readDayRecords } from '../../src/export/day-records.js';
-import { AdditivityError } from '../../src/export/totals.js';
+import { AdditivityError } from '../../src/export/additivity.js';
 import { KEPT_FROM } from '../../src/export/retention.js';
 import { readPageSize } from '../../src/export/page-size.js';
 import { readFact } from '../../src/state/facts.js';
@@ -91,6 +91,41 @@ describe('a platform that', () => {
       expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
       expect(stopped).toBeUndefined();
     }
+  });
+
+  test.each<[name: string, behaviors: Behaviors, pages: number]>([
+    ['of few rows', { pageTotals: true }, 30],
+    ['of many rows', { pageTotals: true }, ROWS],
+    ['of many rows, a hundred at once', { pageTotals: true, silentCap: 100 }, 300],
+    ['of many rows, and says that more follow the last one', { pageTotals: true, alwaysMore: true }, 300],
+  ])('gives the totals of each page is read to the end, and named: days %s', async (_, behaviors, pages) => {
+    const opened = await openExport({ days: DAYS, pages, behaviors });
+    const first = await opened.run();
+    opened.clock.advance(DAY_MS);
+    const second = await opened.counting(() => opened.run());
+    expect([first.stopped, second.result.stopped]).toEqual([undefined, undefined]);
+    expect([first.disagreement, second.result.disagreement].filter((one) => one !== undefined)).toEqual([
+      'page totals',
+    ]);
+    const days = daysIn({ first: addDays(opened.yesterday(), -DAYS), last: opened.yesterday() });
+    await expectRight({ ...opened, first: opened.yesterday(), perNight: [] }, days);
+    opened.clock.advance(DAY_MS);
+    const { result, requests } = await opened.counting(() => opened.run());
+    expect(result).toMatchObject({
+      check: { days: 0, differing: [], forgotten: [] },
+      disagreement: undefined,
+    });
+    // Each day that may still change is read whole, and perhaps an empty page after it.
+    expect(requests).toBeLessThanOrEqual(4 * (Math.ceil(pages / (behaviors.silentCap ?? 250)) + 1));
+    expect(readFact(opened.state, PROJECT, KEPT_FROM, opened.clock.now())).toBeUndefined();
+  });
+
+  test('says that more rows follow the last one is named once', async () => {
+    const opened = await openExport({ days: 3, behaviors: { alwaysMore: true } });
+    expect((await opened.run()).disagreement).toBe('always more');
+    opened.clock.advance(DAY_MS);
+    expect((await opened.run()).disagreement).toBeUndefined();
+    expect(new Set(await opened.statesOf(opened.yesterday()))).toEqual(new Set(['provisional']));
   });
 
   test('counts the day in dateTo as well is refused by name before a day is stored', async () => {

@@ -4,18 +4,16 @@ import type { PageViews } from '../../src/api/schema.js';
 import { RefusedError, TryLaterError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween, daysIn } from '../../src/day.js';
 import {
-  AdditivityError,
   type DifferingDay,
   equalCounts,
-  expectAdditive,
   findDifferingDays,
-  INCLUSIVE,
   largest,
   largestConfirmed,
   NO_VIEWS,
   type StoredTotals,
   sumCounts,
 } from '../../src/export/totals.js';
+import { AdditivityError, expectAdditive, INCLUSIVE } from '../../src/export/additivity.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -29,6 +29,7 @@ const well: ProjectStatus = {
   settleDays: 3,
   pageSize: 250,
   pageSizeUntil: null,
+  disagreement: null,
   keptFrom: null,
   keptFromUntil: null,
   recommendedSettleDays: null,
