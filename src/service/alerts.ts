@@ -57,6 +57,9 @@ export async function sendAlerts(parts: SendingParts, said: readonly StepOutage[
         attempted.pausedBy ??= pausedBy;
       }
     }
+    const { pausedBy } = attempted;
+    if (pausedBy !== undefined && said.some(({ error }) => messageOf(error).includes(pausedBy)))
+      attempted.pausedBy = undefined;
     const { error } = sentOf(attempted);
     if (error !== undefined) session.observer.onAlertFailed?.(error.message);
   } catch (error) {

@@ -4,8 +4,11 @@ import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { sendAlerts } from '../../src/service/alerts.js';
+import { sentOf } from '../../src/mail/delivery.js';
+import { smtpTransport } from '../../src/mail/transport.js';
 import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
+import { startMailServer } from '../mail/mail-server.js';
 import { isGenuine, postTo } from '../mail/posts.js';
 import { loadDays, mailSite } from '../mail/site.js';
 import { execute } from '../open-history.js';
@@ -85,6 +88,30 @@ it('why no alert could be sent is said, unless a step says it already', async ()
   expect(said).toEqual([]);
   await sendAlerts(failing);
   expect(said).toEqual(['No alert could be sent: the disk is full']);
+});
+
+it('that the mail server takes no more is said once, by the step or with the alerts', async () => {
+  const { history, state, sender } = await mailSite();
+  const gone = await startMailServer();
+  await gone.close();
+  const said: string[] = [];
+  const transport = smtpTransport(`smtp://127.0.0.1:${gone.port}`);
+  const parts = partsOf(history, {
+    state,
+    sender,
+    settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS, 'lead@example.com'] } },
+    outgoing: { transport: () => transport },
+    session: { now: () => NOW, observer: { onAlertFailed: (words) => said.push(words) } },
+  });
+  await new StepRunner(parts).step('export', () => Promise.reject(new Error('the disk is full')));
+  await sendAlerts(parts);
+  expect(said).toEqual([
+    expect.stringMatching(/^The mail server takes no more emails for now: .*ECONNREFUSED/),
+  ]);
+  const { error } = sentOf({ deliveries: [], pausedBy: transport.pausedBy() });
+  await sendAlerts(parts, [{ step: 'report', outcome: 'later', error }]);
+  expect(said).toHaveLength(1);
+  expect(readDeliveries(state)).toEqual([]);
 });
 
 it('a platform unreachable for more than a day is an outage: one email when it starts, one when it ends', async () => {
