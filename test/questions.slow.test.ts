@@ -45,7 +45,7 @@ async function storedHistory(): Promise<string> {
   const service = new Service(workspace, runtime, {
     ...logging(await openLog(runtime.output)),
     onTickFailed,
-    onUnknown: () => undefined,
+    onUnsettled: () => undefined,
   });
   for (const [tick, hours] of HOURS_BETWEEN.entries()) {
     clock.advance(hours * 3600);

@@ -6,8 +6,8 @@ import type { ExitCode } from '../errors.js';
 import { exists } from '../files.js';
 import { nextMinute } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { describeJob, jobLines, unknownPromptLines } from '../print/jobs.js';
-import { readUnknown } from '../service/status.js';
+import { describeJob, jobLines, unsettledPromptLines } from '../print/jobs.js';
+import { readUnsettled } from '../service/status.js';
 import { type Job, readChanges, readJobsOf } from '../state/jobs.js';
 import { readMessagesOf } from '../state/messages.js';
 import { findJob } from '../steps/job-messages.js';
@@ -42,7 +42,8 @@ const list = projectCommand('list', {
       if (options.json === true) output.json(jobs);
       else if (jobs.length === 0) output.data(`No jobs yet. Which pages would get one: readership improve`);
       else output.data((await jobLines(jobs, output.width)).join('\n'));
-      for (const line of unknownPromptLines(readUnknown(state, projects))) output.note(line);
+      for (const line of unsettledPromptLines(readUnsettled(state, projects, runtime.now())))
+        output.note(line);
       for (const { id, name } of projects) {
         const planned = [...jobs, ...messages].filter((prompt) => prompt.state === 'planned');
         const waiting = planned.filter(({ project }) => project === id).length;

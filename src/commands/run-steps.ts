@@ -1,10 +1,10 @@
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, StorageError } from '../errors.js';
 import { hasStoredDays } from '../history/days.js';
-import { unknownLines } from '../print/status.js';
+import { unsettledLines } from '../print/status.js';
 import { summarize } from '../print/run.js';
 import { runOnce } from '../service/run.js';
-import { readUnknown } from '../service/status.js';
+import { readUnsettled } from '../service/status.js';
 import { conclude, withSteps } from './steps.js';
 
 /** Runs the steps that are due, as `readership run` does, and says what they did. */
@@ -23,7 +23,8 @@ export const runAllSteps = (
     const outcome = await runOnce(parts, { apply, waitMs });
     progress.end();
     const exitCode = conclude(outcome.outages, runtime);
-    for (const line of unknownLines(readUnknown(parts.state, workspace.projects))) runtime.output.note(line);
+    for (const line of unsettledLines(readUnsettled(parts.state, workspace.projects, runtime.now())))
+      runtime.output.note(line);
     // A database that cannot be opened was named above, and has nothing to summarize.
     const isReadable = !outcome.outages.some(
       ({ step, error }) => step === 'export' && error instanceof StorageError,

@@ -1,8 +1,8 @@
 import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
-import { unknownLines } from '../print/status.js';
+import { unsettledLines } from '../print/status.js';
 import { hasNothingToDo } from '../service/results.js';
-import { readUnknown } from '../service/status.js';
+import { readUnsettled } from '../service/status.js';
 import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
 
 /**
@@ -50,7 +50,7 @@ const reportsNothingToDo = (
   withState(workspace, async (state) => {
     const { now, output } = runtime;
     if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
-    for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);
+    for (const line of unsettledLines(readUnsettled(state, workspace.projects, now()))) output.note(line);
     if (!json) output.words('Everything is up to date. To see what is stored: readership status');
     return true;
   });

@@ -3,9 +3,9 @@ import { nextScheduled } from '../config/cron.js';
 import { serveAt, type ServeSettings } from '../config/serve.js';
 import { LockedError, messageOf } from '../errors.js';
 import { type Log, logging, openLog } from '../print/log.js';
-import { unknownLines } from '../print/status.js';
+import { unsettledLines } from '../print/status.js';
 import { Service } from '../service/loop.js';
-import type { Unknown } from '../service/status.js';
+import type { Unsettled } from '../service/status.js';
 import type { WebOptions } from '../web/app.js';
 import type { Web } from '../web/serve.js';
 import { workspaceCommand, EMAIL_ENVIRONMENT, LISTENING } from './command.js';
@@ -35,10 +35,10 @@ export const start = workspaceCommand('start', {
       const words = isLater ? 'the steps wait for another process' : 'not all steps ran';
       log[level]({ outcome, error: messageOf(error) }, words);
     };
-    const onUnknown = (unknown: Unknown): void => {
-      for (const line of unknownLines(unknown)) log.warn(line);
+    const onUnsettled = (unsettled: Unsettled): void => {
+      for (const line of unsettledLines(unsettled)) log.warn(line);
     };
-    const service = new Service(workspace, runtime, { ...logging(log), onTickFailed, onUnknown });
+    const service = new Service(workspace, runtime, { ...logging(log), onTickFailed, onUnsettled });
     const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule: settings.schedule, dataDir: workspace.dataDir }, 'started');
     const serve = settings.serve && serveAt(settings.serve, { host, port });

@@ -9,9 +9,9 @@ import {
   needsOf,
   operationsFacts,
   projectFacts,
-  unknownLines,
+  unsettledLines,
 } from '../print/status.js';
-import { readStatus, readUnknown, type Status } from '../service/status.js';
+import { readStatus, readUnsettled, type Status } from '../service/status.js';
 import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readDays, recallDays } from '../steps/history.js';
@@ -34,7 +34,8 @@ export const status = projectCommand('status', {
     const status = await withState(workspace, async (state) => {
       const days = await daysOf(workspace, state, now).catch((error: unknown) => {
         // Without a history, what may or may not have been sent is named as well.
-        for (const line of unknownLines(readUnknown(state, workspace.projects))) output.note(line);
+        for (const line of unsettledLines(readUnsettled(state, workspace.projects, runtime.now())))
+          output.note(line);
         throw error;
       });
       return readStatus({ days, state }, workspace, now);

@@ -1,10 +1,12 @@
+import type { LateJob } from '../agents/late.js';
 import { effectWords, type JobEffect } from '../agents/job-effects.js';
 import { ENDED_STATUSES } from '../api/schema.js';
-import { longDay, moment } from '../format/days.js';
+import { dayOf } from '../day.js';
+import { duration, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { escapeLines, escapeUnsafe, indented, section, shortened } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
-import type { Unknown } from '../service/status.js';
+import type { Unsettled } from '../service/status.js';
 import type { Job, RecordedChange } from '../state/jobs.js';
 import type { JobMessage } from '../state/messages.js';
 import type { TableColumn } from '../terminal/table.js';
@@ -45,11 +47,19 @@ export const jobLine = (job: Job): string =>
 export const howToLook = ({ reference }: Job): string =>
   `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
-/** Jobs and messages whose replies were lost, with the commands that settle them. `jobs show` says how to find out. */
-export const unknownPromptLines = ({
+/** Since when a late job has been active, as a phrase, and how long such jobs usually take. */
+export const lateWords = ({ since, usualMs }: LateJob): string =>
+  `active since ${longDay(dayOf(since))}${usualMs === null ? '' : `; such jobs usually take ${duration(usualMs)}`}`;
+
+/**
+ * Jobs and messages whose replies were lost, and jobs that take too long, with the commands that settle them. `jobs show`
+ * says how to find out.
+ */
+export const unsettledPromptLines = ({
   unknownJobs,
   unknownMessages,
-}: Pick<Unknown, 'unknownJobs' | 'unknownMessages'>): string[] => [
+  lateJobs,
+}: Pick<Unsettled, 'unknownJobs' | 'unknownMessages' | 'lateJobs'>): string[] => [
   ...unknownJobs.map(
     ({ id, path }) =>
       `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unknown}`,
@@ -57,6 +67,10 @@ export const unknownPromptLines = ({
   ...unknownMessages.map(
     ({ id, job }) =>
       `message ${id} to job ${job} may or may not have arrived: readership jobs settle ${job} --sent, or --not-sent`,
+  ),
+  ...lateJobs.map(
+    (job) =>
+      `job ${job.id} (${job.path}) has been ${lateWords(job)}. Look at it on the platform; if it is over: readership jobs settle ${job.id} --ended`,
   ),
 ];
 

@@ -8,14 +8,14 @@ import { dayList, duration, inSequence, longDay, moment, plainDayRange } from '.
 import { bytes, counted, thousands } from '../format/numbers.js';
 import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import type { CheckResult } from '../service/findings.js';
-import type { OperationsStatus, ProjectStatus, Status, Unknown } from '../service/status.js';
+import type { OperationsStatus, ProjectStatus, Status, Unsettled } from '../service/status.js';
 import { futureWords } from '../steps/history.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT } from '../mail/delivery.js';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import type { DeliveryKey } from '../state/emails.js';
 import { resendCommand, settleCommands } from './emails.js';
-import { unknownPromptLines } from './jobs.js';
+import { unsettledPromptLines } from './jobs.js';
 
 /** What `readership doctor` found, as lines of text. */
 export function findingLines(findings: readonly CheckResult[], { green, yellow, red }: Colors): string {
@@ -164,7 +164,7 @@ export function needsOf(
       : [
           `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
         ]),
-    ...unknownPromptLines(operations),
+    ...unsettledPromptLines(operations),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
         `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
@@ -178,12 +178,12 @@ export function needsOf(
 }
 
 /** What may or may not have been sent, with the commands that settle it. */
-export const unknownLines = (unknown: Unknown): string[] => [
-  ...unknownPromptLines(unknown),
-  ...unknownDeliveryLines(unknown),
+export const unsettledLines = (unsettled: Unsettled): string[] => [
+  ...unsettledPromptLines(unsettled),
+  ...unknownDeliveryLines(unsettled),
 ];
 
-const unknownDeliveryLines = ({ unknownDeliveries }: Unknown): string[] =>
+const unknownDeliveryLines = ({ unknownDeliveries }: Unsettled): string[] =>
   unknownDeliveries.map((delivery) => {
     const { report, period, recipient } = delivery;
     return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery)}`;

@@ -10,14 +10,14 @@ import { StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { untilAborted } from '../sleep.js';
 import { isSendDue, runDue } from './run.js';
-import { readUnknown, type Unknown } from './status.js';
+import { readUnsettled, type Unsettled } from './status.js';
 
 /** What a service calls. */
 interface ServiceListener extends Listener {
   /** Called with the error of a tick, which does not end the service. */
   readonly onTickFailed: (error: unknown) => void;
   /** Called after each report step with what may or may not have been sent. */
-  readonly onUnknown: (unknown: Unknown) => void;
+  readonly onUnsettled: (unsettled: Unsettled) => void;
 }
 
 /** The service of a workspace: each of its ticks runs the steps that are due. */
@@ -77,7 +77,7 @@ export class Service {
       await withParts(this.workspace, runtime, hold, async (parts) => {
         const outcome = await runDue(parts, this.#since);
         if (outcome?.reported === undefined) return;
-        listener.onUnknown(readUnknown(parts.state, this.workspace.projects));
+        listener.onUnsettled(readUnsettled(parts.state, this.workspace.projects, parts.session.now()));
       });
       await this.#directory.expectSame();
     } catch (error) {

@@ -1,6 +1,7 @@
 import { min, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { hourOf } from '../api/hour.js';
+import { lateJobs } from '../agents/late.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, lastEndedDay } from '../day.js';
@@ -158,7 +159,7 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     outages: outages.filter(({ over_at }) => over_at === null),
     jobs: states,
     plannedMessages: readMessagesOf(state, projects).filter(({ state }) => state === 'planned').length,
-    ...readUnknown(state, projects),
+    ...readUnsettled(state, projects, now),
     /** Emails and posts that were refused or given up, and why, unless the recipient was removed or has got a later one. */
     failedDeliveries: triedWithin(FAILED_DAYS, 'failed')
       .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
@@ -182,16 +183,18 @@ const writtenOf = (deliveries: readonly Delivery[]) =>
 const isSameReport = (one: Delivery, { report, project }: Delivery): boolean =>
   one.report === report && one.project === project;
 
-/** What may or may not have been sent, until a person settles it. */
-export type Unknown = ReturnType<typeof readUnknown>;
+/** What may or may not have been sent, and jobs that take too long: until a person settles it. */
+export type Unsettled = ReturnType<typeof readUnsettled>;
 
-export function readUnknown(state: State, projects: Workspace['projects']) {
+export function readUnsettled(state: State, projects: Workspace['projects'], now: Date) {
   const isUnknown = ({ state }: { readonly state: string }) => state === 'unknown';
-  const jobs = readJobsOf(state, projects).filter(isUnknown);
-  const messages = readMessagesOf(state, projects).filter(isUnknown);
+  const jobs = readJobsOf(state, projects);
+  const messages = readMessagesOf(state, projects);
   return {
-    unknownJobs: jobs.map(({ id, project, path }) => ({ id, project, path })),
-    unknownMessages: messages.map(({ id, job }) => ({ id, job })),
+    unknownJobs: jobs.filter(isUnknown).map(({ id, project, path }) => ({ id, project, path })),
+    unknownMessages: messages.filter(isUnknown).map(({ id, job }) => ({ id, job })),
+    /** Jobs that have been active for much longer than such jobs usually are. */
+    lateJobs: lateJobs(jobs, messages, now),
     unknownDeliveries: readDeliveries(state)
       .filter(isUnknown)
       .map((delivery) => deliveryKey.parse(delivery)),

@@ -1,5 +1,6 @@
 import { readJobsWithEffects } from '../agents/job-effects.js';
 import { isRemoteJob } from '../agents/job.js';
+import { lateJobs } from '../agents/late.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { openMessage } from '../agents/messages.js';
 import { isInReview, skippedNow } from '../agents/plan.js';
@@ -7,7 +8,7 @@ import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
-import { howToLook } from '../print/jobs.js';
+import { howToLook, lateWords } from '../print/jobs.js';
 import { mergedElsewhere } from '../reports/jobs.js';
 import type { Job } from '../state/jobs.js';
 import { readMessages } from '../state/messages.js';
@@ -36,6 +37,7 @@ export async function agents(request: SiteRequest): Promise<object> {
   const { settings } = request.workspace;
   const jobs = await readJobsWithEffects(reader.state, reader, project.id);
   const messages = readMessages(reader.state, project.id);
+  const late = new Map(lateJobs(jobs, messages, now).map((job) => [job.id, lateWords(job)]));
   const shown = jobs.map((job) => {
     const own = messages.filter((message) => message.job === job.id);
     const message = openMessage(own);
@@ -45,6 +47,7 @@ export async function agents(request: SiteRequest): Promise<object> {
       ...job,
       look: howToLook(job),
       unclear: unclearWords(job),
+      late: late.get(job.id) ?? null,
       /** When it came to its state, or was planned. */
       since: job.merged_on ?? dayOf(job.ended_at ?? job.planned_at),
       messages: own,
@@ -60,7 +63,7 @@ export async function agents(request: SiteRequest): Promise<object> {
         ]),
       ),
       canSettle: ways.length > 0,
-      isAtHand: open.state === 'unknown' || isInReview(job),
+      isAtHand: open.state === 'unknown' || isInReview(job) || late.has(job.id),
     };
   });
   const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];

@@ -10,8 +10,8 @@ import { readDeliveriesTo, storeDelivery } from '../../src/state/emails.js';
 import { OtherPlaceError } from '../../src/state/workspace.js';
 import { recover, Sender } from '../../src/state/sender.js';
 import { mailLines } from '../../src/print/emails.js';
-import { unknownLines } from '../../src/print/status.js';
-import { readUnknown } from '../../src/service/status.js';
+import { unsettledLines } from '../../src/print/status.js';
+import { readUnsettled } from '../../src/service/status.js';
 import { reportStep } from '../../src/steps/report.js';
 import { forgetDayFailure, recordDayFailure } from '../../src/state/days.js';
 import { execute } from '../open-history.js';
@@ -174,7 +174,7 @@ describe('the report step', () => {
       const { detail, summary } = await report(time);
       expect(detail.deliveries.map(({ recipient }) => recipient)).not.toContain('docs@example.com');
       expect(summary).toMatch(/; 1 may or may not have arrived: readership status$/);
-      const [first] = unknownLines(readUnknown(state, []));
+      const [first] = unsettledLines(readUnsettled(state, [], new Date()));
       expect(first).toMatch(/^weekly 2026-W46 may or may not have reached docs@example\.com/);
     }
     expect(await test.mailsTo('docs@example.com')).toEqual([]);

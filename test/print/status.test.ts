@@ -51,6 +51,7 @@ const quiet: OperationsStatus = {
   jobs: {},
   plannedMessages: 0,
   unknownJobs: [],
+  lateJobs: [],
   unknownMessages: [],
   unknownDeliveries: [],
   failedDeliveries: [],

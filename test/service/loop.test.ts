@@ -5,7 +5,7 @@ import { addHours, startOfMinute } from 'date-fns';
 import { expect, it, vi } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
 import { logging, openLog } from '../../src/print/log.js';
-import { unknownLines } from '../../src/print/status.js';
+import { unsettledLines } from '../../src/print/status.js';
 import { Service } from '../../src/service/loop.js';
 import { type Delivery, storeDelivery } from '../../src/state/emails.js';
 import { delivery } from '../mail/letters.js';
@@ -43,7 +43,7 @@ it.each([
     const service = new Service(workspace, runtime, {
       ...logging(await openLog(runtime.output)),
       onTickFailed: () => ticks.emit('tick'),
-      onUnknown: () => expect.fail('nothing was sent'),
+      onUnsettled: () => expect.fail('nothing was sent'),
     });
     const log = () => undefined;
     const running = service.run({ info: log, warn: log, error: log, debug: log });
@@ -75,7 +75,7 @@ it('names what may or may not have been sent after each report step, until it is
   const said: string[] = [];
   const service = new Service(workspace, runtime, {
     onTickFailed: (error) => expect.fail(String(error)),
-    onUnknown: (unknown) => said.push(...unknownLines(unknown)),
+    onUnsettled: (unknown) => said.push(...unsettledLines(unknown)),
   });
   const tick = async () => {
     said.length = 0;

@@ -69,7 +69,7 @@ async function setUp() {
     const onTickFailed = (error: unknown) => {
       log.error({ step: 'tick', outcome: String(error) });
     };
-    return new Service(workspace, runtime, { ...logging(log), onTickFailed, onUnknown: () => undefined });
+    return new Service(workspace, runtime, { ...logging(log), onTickFailed, onUnsettled: () => undefined });
   };
   return {
     ...{ clock, cwd, lines, start },

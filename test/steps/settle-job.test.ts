@@ -1,7 +1,10 @@
+import { addDays } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
+import { unsettledLines } from '../../src/print/status.js';
+import { readUnsettled } from '../../src/service/status.js';
 import { type Job, readJob } from '../../src/state/jobs.js';
 import { type JobMessage, readMessagesTo } from '../../src/state/messages.js';
 import type { State } from '../../src/state/state.js';
@@ -145,4 +148,17 @@ describe('nothing is stored', () => {
     await shown(5);
     expect(readJob(state, job)?.state).toBe('planned');
   });
+});
+
+it('a job that is active for very long is named until someone settles it, with the command that does', async () => {
+  const { state, job } = await stored({ state: 'active', remote_id: 'job_1' });
+  const now = addDays(NOW, 77);
+  const named = () => unsettledLines(readUnsettled(state, projects, now));
+  expect(named()).toEqual([
+    expect.stringMatching(
+      /^job 1 \(.+\) has been active since Nov 18, 2026\. Look at it on the platform; if it is over: readership jobs settle 1 --ended$/,
+    ),
+  ]);
+  await settleJob(taskOf(state), job, { as: 'ended' });
+  expect(named()).toEqual([]);
 });
