@@ -1,9 +1,25 @@
 /**
- * Bundles the command line into dist/, or the directory given: one file that every command starts with, and chunks that
- * commands load when they need them. Only packages with a native binary stay outside. dist/ also has the
- * separate modules, for tests that start their own programs. Types are not checked here: `npm run check:types`.
+ * Bundles the command line into a directory of its own in dist/, or in the directory given: one file that every command
+ * starts with, and chunks that commands load when they need them. Only packages with a native binary stay outside. Then
+ * dist/cli.js is replaced, which starts the newest build: a command finds a whole one at any time, and a process that
+ * runs loads the rest of its own. build/ has the separate modules, for tests that start their own programs. Types are not
+ * checked here: `npm run check:types`.
  */
-import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, relative } from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +43,9 @@ const NATIVE = [
   '@resvg/resvg-js',
   '@css-inline/css-inline',
 ];
-const outdir = process.argv[2] ?? 'dist';
+const dist = process.argv[2] ?? 'dist';
+/** Where this build is made, beside the finished ones. */
+const outdir = join(dist, `.next-${process.pid}`);
 const source = join(import.meta.dirname, 'src');
 
 /** All chunks are in one directory, so each module keeps its original location, from which SQL files are found. */
@@ -78,13 +96,12 @@ const output = {
   sourcesContent: false,
 };
 
-rmSync(outdir, { recursive: true, force: true });
-if (outdir === 'dist') await build({ ...output, entryPoints: ['src/**/*.ts'], outbase: 'src' });
 const bundled = { ...output, bundle: true, external: NATIVE, plugins: [ownUrls, partsOfPackages] };
 /** CommonJS modules in a bundle call `require`, which ES modules lack. It searches for packages from `url`. */
 const requireFrom = (url) => ({
   js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(${url});`,
 });
+mkdirSync(outdir, { recursive: true });
 const { metafile } = await build({
   ...bundled,
   entryPoints: ['src/cli.ts'],
@@ -97,10 +114,72 @@ const { metafile } = await build({
   metafile: true,
   banner: requireFrom('import.meta.url'),
 });
-chmodSync(join(outdir, 'cli.js'), 0o755);
-cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts') });
-writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
+copyOthers(outdir);
 await writeGenerated();
+replace(join(dist, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
+const id = finish();
+// Only tests use them.
+if (dist === 'dist') {
+  await build({ ...output, outdir: 'build', entryPoints: ['src/**/*.ts'], outbase: 'src' });
+  copyOthers('build');
+}
+removeOld(id);
+
+/** What is read as a file, such as SQL. */
+function copyOthers(directory) {
+  cpSync('src', directory, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+}
+
+/** Writes a file beside, and renames it, unless it is the same: a reader never sees half of it. */
+function replace(file, contents, mode = 0o644) {
+  if (existsSync(file) && readFileSync(file).equals(Buffer.from(contents))) return;
+  const beside = `${file}.${process.pid}.new`;
+  writeFileSync(beside, contents, { mode });
+  renameSync(beside, file);
+}
+
+/** Gives the build the name of its contents, and makes it the one that commands start with. */
+function finish() {
+  const digest = createHash('sha256');
+  for (const name of readdirSync(outdir, { recursive: true }).sort()) {
+    const path = join(outdir, name);
+    // DuckDB gives each of its files an id.
+    if (statSync(path).isFile() && !name.endsWith('.duckdb')) digest.update(name).update(readFileSync(path));
+  }
+  const id = digest.digest('hex').slice(0, 12);
+  const finished = join(dist, id);
+  if (existsSync(finished)) rmSync(outdir, { recursive: true });
+  else renameSync(outdir, finished);
+  const now = new Date();
+  utimesSync(finished, now, now);
+  replace(join(dist, 'cli.js'), `#!/usr/bin/env node\nimport './${id}/cli.js';\n`, 0o755);
+  return id;
+}
+
+/**
+ * Removes what earlier builds left, but for the last ones, which may still run, and those that are being made. Only the
+ * newest gets into the package.
+ */
+function removeOld(id) {
+  const KEPT_BUILDS = 5;
+  const MAKING_MS = 3_600_000;
+  const entries = readdirSync(dist, { withFileTypes: true }).map((entry) => {
+    const { name } = entry;
+    return {
+      name,
+      isBuild: entry.isDirectory() && /^[\da-f]{12}$/.test(name),
+      at: statSync(join(dist, name)).mtimeMs,
+    };
+  });
+  const builds = entries.filter(({ isBuild }) => isBuild).sort((one, other) => other.at - one.at);
+  const kept = new Set(['cli.js', 'LICENSES.txt', '.npmignore', id]);
+  for (const { name } of builds.slice(0, KEPT_BUILDS)) kept.add(name);
+  for (const { name, at } of entries)
+    if (!kept.has(name) && !(name.startsWith('.next-') && Date.now() - at < MAKING_MS))
+      rmSync(join(dist, name), { recursive: true, force: true });
+  const others = [...kept].filter((name) => builds.some((one) => one.name === name) && name !== id);
+  replace(join(dist, '.npmignore'), ['.next-*', ...others.sort()].map((name) => `/${name}\n`).join(''));
+}
 
 /**
  * What our own modules generate: the history that new ones are copies of, because creating the tables and views takes longer
@@ -122,10 +201,12 @@ async function writeGenerated() {
     pathToFileURL(program).href
   );
   const file = join(outdir, 'history', 'empty.duckdb');
+  rmSync(file, { force: true });
   await changeDatabase(file, createSchema);
   chmodSync(file, 0o644);
+  replace(join(source, 'history', 'empty.duckdb'), readFileSync(file));
   const schema = JSON.stringify(jsonSchemaOf(settingsSchema), null, 2);
-  writeFileSync(join(outdir, '../templates/workspace/readership.schema.json'), `${schema}\n`);
+  replace(join(dist, '../templates/workspace/readership.schema.json'), `${schema}\n`);
   for (const left of [program, `${program}.map`]) rmSync(left);
 }
 

@@ -28,7 +28,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['*.config.js', '*.config.ts', 'bench/**/*.js', 'test/**/*.js'],
+    files: ['*.config.js', '*.config.ts', 'bench/**/*.js', 'bin/*.js', 'test/**/*.js'],
     extends: [tseslint.configs.disableTypeChecked],
   },
 );

@@ -183,8 +183,11 @@ export async function stampOf(path: string): Promise<string | undefined> {
   return found && `${found.ino} ${found.size} ${found.mtimeMs}`;
 }
 
-// Both src and dist are directly below the package.
-const packageDir = fileURLToPath(new URL('../', import.meta.url));
+// In the package, src is directly below it, and a build in dist.
+const above = fileURLToPath(new URL('../', import.meta.url));
+const packageDir = existsSync(`${above}package.json`)
+  ? above
+  : fileURLToPath(new URL('../../', import.meta.url));
 
 /** A file of the package itself, such as a documentation page. */
 export const packageFile = (name: string): string => packageDir + name;

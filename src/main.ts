@@ -9,6 +9,7 @@ import type { Runtime } from './app/workspace.js';
 import type { RunCommand } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
 import { commandLine, withQuery } from './commands/program.js';
+import { packageFile } from './files.js';
 import { accessAdvice } from './storage.js';
 import { loadScreen, Output } from './terminal/output.js';
 
@@ -142,7 +143,7 @@ function stackInSource(stack: string): string {
         const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
         const origin = map.findOrigin(Number(line), Number(column));
         if (!('fileName' in origin)) return place;
-        const source = relative(dirname(dirname(file)), resolve(dirname(file), origin.fileName));
+        const source = relative(packageFile(''), resolve(dirname(file), origin.fileName));
         return `${source}:${origin.lineNumber}:${origin.columnNumber}`;
       } catch {
         // Without a map, the position in the bundle is still useful.

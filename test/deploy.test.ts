@@ -25,7 +25,7 @@ async function readPackage() {
 }
 
 const INVOCATION =
-  /(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node|https?:)[a-z][^|&;\n`]*)/g;
+  /(?:\breadership\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node|https?:)[a-z][^|&;\n`]*)/g;
 /** The arguments of each command in a text, such as `export --plan`. */
 const invocations = (text: string): string[] =>
   [...text.matchAll(INVOCATION)].map(([, args = '']) => args.trim());

@@ -1,9 +1,10 @@
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api';
 import { access, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { codeOf, messageOf, OtherVersionError, StorageError } from '../errors.js';
-import { exists, expectDirectory, ignoreMissing, packageFile } from '../files.js';
+import { exists, expectDirectory, ignoreMissing } from '../files.js';
 import { isOfDamage, machineAdvice, queryError, storageFailure } from '../storage.js';
 import { readStoredDays, type StoredDays } from './days.js';
 import {
@@ -20,7 +21,7 @@ import { expectSchema, isDescribed, ofOtherProgram } from './schema.js';
 import { CurrentTables, type StateTables } from './state-copy.js';
 
 /** A history without any day, written by the build. */
-export const EMPTY_HISTORY = packageFile('dist/history/empty.duckdb');
+export const EMPTY_HISTORY = fileURLToPath(new URL('empty.duckdb', import.meta.url));
 
 /** What queries may do beyond reading. */
 export interface QueryRights {

@@ -195,7 +195,7 @@ it('too few open files to load the program end it with a sentence', async () => 
     return stderr;
   });
   // With less, Node.js itself does not start.
-  const ours = (await Promise.all(ends)).filter((words) => /\/dist\/\w+-\w+\.js/.test(words));
+  const ours = (await Promise.all(ends)).filter((words) => /\/dist\/\w+\/\w+-\w+\.js/.test(words));
   expect(ours.length).toBeGreaterThan(0);
   for (const words of ours) {
     expect(words).toMatch(/Too many files are open: raise the limit/);

@@ -18,7 +18,9 @@ async function loadedIn(cwd: string, ...args: string[]): Promise<string[]> {
   const env = { ...process.env, READERSHIP_API_KEY: KEY, NODE_DEBUG: 'esm' };
   const ended = promisify(execFile)(process.execPath, [CLI, ...args], { cwd, env, maxBuffer: 1e8 });
   const { stderr } = await ended.catch((error: unknown) => failed.parse(error));
-  return [...new Set([...stderr.matchAll(/\/dist\/([\w.-]+\.js)/g)].flatMap(([, file]) => file ?? []))];
+  return [
+    ...new Set([...stderr.matchAll(/\/dist\/((?:\w+\/)?[\w.-]+\.js)/g)].flatMap(([, file]) => file ?? [])),
+  ];
 }
 
 const text = async (files: readonly string[]): Promise<string> =>
@@ -39,7 +41,7 @@ describe('a command that starts', () => {
   it('loads no command for the version, and for SQL neither the HTTP client nor the templates', async () => {
     const version = await loaded('--version');
     expect(version).toContain('cli.js');
-    expect(version.some((file) => /^(run|sql|status)-/.test(file))).toBe(false);
+    expect(version.some((file) => /\/(run|sql|status)-/.test(file))).toBe(false);
     const sql = await text(await loaded('sql', '--sandbox', 'SELECT 1'));
     expect(sql).toContain('run SQL over the whole history');
     expect(sql).not.toContain('UND_ERR_CONNECT_TIMEOUT');
