@@ -37,7 +37,11 @@ const LANGUAGE = new RegExp(
   'i',
 );
 const VERSION =
-  /^(?:v\d+(?:\.\d+)*(?:\.x)?|\d+(?:\.\d+)+(?:\.x)?|\d+\.x|\d{1,2}|latest|stable|next|current|canary|nightly|unstable|edge|main|master|dev)$/i;
+  /^(?:(?:v\d+(?:\.\d+)*|\d+(?:\.\d+)+)(?:\.x|-?(?:alpha|beta|rc)[.\d]*)?|\d+\.x|\d{1,2}|latest|stable|next|current|canary|nightly|unstable|edge|main|master|dev)$/i;
+
+/** The posts of `/blog/2026/10` and `/blog/2026/11` are not versions of each other. */
+const YEAR = /^(?:19|20)\d\d$/;
+const MONTH = /^\d{1,2}$/;
 
 /** How many parts of a path are looked at: `/docs/fr/v1/guides` has all of them. */
 const DEEPEST = 3;
@@ -70,7 +74,7 @@ function namesIn(page: string) {
   // A page of which that is the last part, such as /users/2, says nothing.
   return parts.slice(0, Math.min(DEEPEST, parts.length - 1)).flatMap((part, at) => {
     const kind = LANGUAGE.test(part) ? 'language' : VERSION.test(part) ? 'version' : undefined;
-    if (kind === undefined) return [];
+    if (kind === undefined || (MONTH.test(part) && YEAR.test(parts[at - 1] ?? ''))) return [];
     const shared = `/${parts.toSpliced(at, 1).join('/')}`;
     return [{ prefix: `/${parts.slice(0, at + 1).join('/')}`, shared, key: `${kind} ${shared}` }];
   });

@@ -40,6 +40,12 @@ describe('where translations and versions begin is guessed', () => {
     ['a site in one language', under('/de'), []],
     ['sections for programming languages', ['/go/install', '/ts/install', '/install'], []],
     ['a section with one page of the same name', ['/it/install', '/it/vpn', '/it/mail', '/install'], []],
+    [
+      'early versions',
+      [...under('/v1beta1'), ...under('/v1'), ...under('/2.0.0-rc.1')],
+      ['/2.0.0-rc.1', '/v1', '/v1beta1'],
+    ],
+    ['posts of the same name each month', ['/blog/2026/10/news', '/blog/2026/11/news'], []],
     ['numbered pages', ['/releases/1', '/releases/2', '/releases'], []],
   ])('of a site with %s', (_, pages, variants) => {
     expect(guessVariants(pages)).toEqual(variants);

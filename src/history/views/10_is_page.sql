@@ -16,7 +16,7 @@ CREATE OR REPLACE MACRO is_page(page) AS NOT (
   OR regexp_matches(
     page,
     '(?i)\.(png|jpe?g|gif|webp|avif|svg|ico|bmp|tiff?|woff2?|ttf|otf|eot|mp[34]|m4[av]|mov|webm|wav|ogg'
-    || '|t?gz|bz2|xz|7z|rar|rss|atom|webmanifest|wasm|(m?js|css)\.map)$'
+    || '|t?gz|bz2|xz|7z|rar|dmg|msi|apk|deb|rpm|whl|iso|rss|atom|rsc|pf_\w+|webmanifest|wasm|(m?js|css)\.map)$'
   )
   -- Scripts, styles and data in directories that builds of sites have, with a hash or .min in their names, or, all but
   -- scripts, directly below the front page.
@@ -29,17 +29,17 @@ CREATE OR REPLACE MACRO is_page(page) AS NOT (
     -- The scripts of a site that are directly below its front page.
     || '^/((service-?worker|workbox-\w+|sw|app|main|index|bundle|vendor|runtime|polyfills?|scripts?|search|analytics|config|env)\.js'
     -- What begins with a dot, and directories of frameworks and of the network in front of a site.
-    || '|\.[^/]+(/.*)?|_(next|nuxt|astro|app|vercel|netlify|ipx|static|images|sources|error)(/.*)?|cdn-cgi(/.*)?'
-    -- The pages that stand for errors, also those of a language. /docs/404-errors and /errors/404 are pages about them.
-    || '|((docs|[a-z]{2}(-[a-z]{2})?)/)?(404|500)|not-found'
+    || '|\.[^/]+(/.*)?|_(next|nuxt|astro|app|vercel|netlify|ipx|static|images|sources|error)(/.*)?|cdn-cgi(/.*)?|pagefind/.+'
+    -- The pages that stand for errors, also those of a language or version. /docs/404-errors and /errors/404 are pages about them.
+    || '|((docs|[a-z]{2}(-[a-z]{2,4})?|v?\d+(\.[\dx]+)*)/){0,3}(404|500)|_?not-found'
     -- What scanners of weak sites ask for.
     || '|wp-(admin|content|includes|json)(/.*)?|(phpinfo|info|test|shell|admin|adminer|config|login)\.php'
     || '|(phpmyadmin|pma|cgi-bin|server-status|hnap1|_ignition|boaform)(/.*)?|vendor/phpunit/.*'
-    || '|((blog|changelog|comments)/)?(feed|rss|atom))$'
+    || '|([a-z]{2}(-[a-z]{2,4})?/)?((blog|changelog|comments|news)/)?(feed|rss|atom)(/(feed|rss2?|atom|rdf))?)$'
     || '|/(wp-[\w-]+|xmlrpc)\.php$|/wlwmanifest\.xml$|/\.(env|git|svn|aws|ssh|ht\w+|DS_Store)([./].*)?$|/\.\.(/|$)'
     -- Files that crawlers ask for, at a front page or in the directory of a site or language.
     || '|^(/[^/]+)?/(robots|ads|app-ads|security|humans)\.txt$|^(/[^/]+)?/(manifest|browserconfig|opensearch)\.(json|xml)$'
-    || '|/sitemap([_-][\w-]+)?\.(xml|txt)$|/(feed|rss|atom)\.(xml|json)$|/(search[_-]?index|page-data|objects)\.(js|json|inv)$'
+    || '|/sitemap([_-][\w-]+)?\.(xml|txt)$|/(feed|rss|atom|index)\.xml$|/(feed|rss)\.json$|/(search[_-]?index|page-data|objects|__data|_payload)\.(js|json|inv)$'
   )
 );
 
