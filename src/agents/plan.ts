@@ -2,6 +2,7 @@ import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addWeeks, startOfISOWeek } from 'date-fns';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day, dayOf } from '../day.js';
+import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
 import { readSkips } from '../state/choices.js';
@@ -95,8 +96,11 @@ export interface Room {
   readonly limit: number;
 }
 
-/** The limit as a phrase: `improve.maxJobsPerWeek is 5`. */
-export const limitWords = ({ setting, limit }: Room): string => `improve.${setting} is ${limit}`;
+/** The limit as a phrase: `at most 5 jobs a week, by improve.maxJobsPerWeek`. */
+export function limitWords({ setting, limit }: Room): string {
+  const most = { maxJobsPerWeek: 'job', maxOpenPullRequests: 'open pull request' }[setting];
+  return `at most ${counted(limit, most)}${setting === 'maxJobsPerWeek' ? ' a week' : ''}, by improve.${setting}`;
+}
 
 /** When what waits for room is sent, as a phrase. */
 export const whenRoom = (room: Room): string => `when there is room (${limitWords(room)})`;

@@ -1,5 +1,5 @@
 import { differenceInDays } from 'date-fns';
-import { type ImprovePlan, limitWords, whenRoom } from '../agents/plan.js';
+import { type ImprovePlan, limitWords } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import type { OtherAddresses } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -66,7 +66,7 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
   for (const proposal of details?.proposals ?? []) lines.push('', ...promptLines(proposal));
   const isShort = details === undefined;
   if (next.length > 0) {
-    lines.push('', `Next in line, ${whenRoom(toPlan)}:`);
+    lines.push('', `Next in line (${limitWords(toPlan)}):`);
     lines.push(...rankedTable(next.slice(0, isShort ? NEXT_SHOWN : next.length), width));
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);

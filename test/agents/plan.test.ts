@@ -206,7 +206,7 @@ it('what waits only for room is next in line, and not left out', async () => {
   expect(lines[0]).toBe('Docs: 5 pages would get a job now');
   const text = lines.join('\n');
   expect(text).toMatch(
-    /Next in line, when there is room \(improve\.maxJobsPerWeek is 5\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
+    /Next in line \(at most 5 jobs a week, by improve\.maxJobsPerWeek\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
   );
   expect(text).not.toContain('left out');
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
@@ -232,7 +232,7 @@ it.each([
   const lines = linesOf(plan);
   expect(plan.weeks).toBe(0);
   expect(lines).toContain(`  1 pull request waiting for review ${since}`);
-  const held = 'waits for room: improve.maxOpenPullRequests is 1';
+  const held = 'waits for room: at most 1 open pull request, by improve.maxOpenPullRequests';
   expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
   expect(lines.join('\n')).not.toContain('To create the jobs');
   expect(lines.filter((line) => line.includes('/late'))).toHaveLength(named);

@@ -271,16 +271,16 @@ describe('how many', () => {
     } as Parameters<typeof roomFor>[0][number]);
   const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([
-    [0, 0, 0, 8, 'improve.maxJobsPerWeek is 8'],
-    [2, 0, 0, 6, 'improve.maxJobsPerWeek is 8'],
-    [0, 6, 0, 2, 'improve.maxJobsPerWeek is 8'],
-    [2, 4, 0, 2, 'improve.maxJobsPerWeek is 8'],
-    [0, 3, 2, 5, 'improve.maxJobsPerWeek is 8'],
-    [0, 9, 0, 0, 'improve.maxJobsPerWeek is 8'],
-    [9, 0, 0, 0, 'improve.maxJobsPerWeek is 8'],
-    [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],
-    [2, 0, 7, 1, 'improve.maxOpenPullRequests is 10'],
-    [0, 0, 12, 0, 'improve.maxOpenPullRequests is 10'],
+    [0, 0, 0, 8, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [2, 0, 0, 6, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [0, 6, 0, 2, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [2, 4, 0, 2, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [0, 3, 2, 5, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [0, 9, 0, 0, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [9, 0, 0, 0, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
+    [0, 0, 9, 1, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
+    [2, 0, 7, 1, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
+    [0, 0, 12, 0, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
   ])('%s waiting, %s active, %s in review: %s more this week: %s', (waiting, active, review, count, why) => {
     const all = [
       ...jobs(waiting, 'planned', null),

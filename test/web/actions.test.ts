@@ -208,13 +208,13 @@ describe('an action', () => {
       return (await ask(String(first.headers['location']), { cookie }, of)).text;
     };
     const all = (await ask('/agents', { cookie }, of)).text;
-    expect(all).toContain('when there is room: improve.maxOpenPullRequests is 1');
+    expect(all).toContain('when there is room: at most 1 open pull request, by improve.maxOpenPullRequests');
     const [one = '', two = ''] = [
       ...(all.split('Next in line')[1] ?? '').matchAll(/name="path" value="([^"]+)"/g),
     ].map(([, path = '']) => path);
     const approved = await press('/agents', one, 'approve');
     expect(approved).toMatch(
-      /is approved: it comes next, when there is room \(improve\.maxOpenPullRequests is 1\)/,
+      /is approved: it comes next, when there is room \(at most 1 open pull request, by improve\.maxOpenPullRequests\)/,
     );
     expect(approved).not.toContain(`name="path" value="${one}"`);
     const skipped = await press(`/page?path=${two}`, two, 'skip');

@@ -32,7 +32,7 @@ export function chartOf(
     title: `Views per day over ${counted(weeks, 'week')}. ${reported}: human ${thousands(human)}, AI ${thousands(ai)}.`,
     /** The number of days at the end to shade. */
     reported: isOneWeek ? 0 : 7,
-    days,
+    days: days.map(({ day, human, ai }) => ({ day, human, ai })),
     notes: markedWith(notes.map(eventOf).filter((note) => days.some(({ day }) => day === note.day))),
   };
 }
