@@ -104,7 +104,8 @@ async function showPlan(options: ShowOptions, runtime: Runtime): Promise<ExitCod
       else {
         const others = options.verbose === true ? await readOtherAddresses(history, project, at) : undefined;
         const details = proposals && { proposals, others };
-        output.words(improvePlanLines({ name, plan, rules, width: output.width, details }).join('\n'));
+        const width = output.isTerminal ? output.width : undefined;
+        output.words(improvePlanLines({ name, plan, rules, width, details }).join('\n'));
       }
     }
     if (options.json === true) output.json(shown);

@@ -1,6 +1,7 @@
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, StorageError } from '../errors.js';
 import { hasStoredDays } from '../history/days.js';
+import { jobLine } from '../print/jobs.js';
 import { unsettledLines } from '../print/status.js';
 import { summarize } from '../print/run.js';
 import { runOnce } from '../service/run.js';
@@ -20,6 +21,7 @@ export const runAllSteps = (
     if (isNewSandbox && !options.json)
       runtime.output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
     const apply = workspace.settings.improve.mode === 'apply';
+    const jobs = progress.collectJobs(waitMs);
     const outcome = await runOnce(parts, { apply, waitMs });
     progress.end();
     const exitCode = conclude(outcome.outages, runtime);
@@ -30,8 +32,8 @@ export const runAllSteps = (
       ({ step, error }) => step === 'export' && error instanceof StorageError,
     );
     if (isReadable && !runtime.signal.aborted && !options.json) {
-      const summary = await summarize(outcome, parts, runtime, progress.cost, options);
+      const summary = await summarize({ ...outcome, jobs }, parts, runtime, progress.cost, options);
       if (summary !== '') runtime.output.words(summary);
-    }
+    } else for (const job of jobs.values()) runtime.output.note(jobLine(job));
     return exitCode;
   });

@@ -10,7 +10,7 @@ import { inSequence, longDay } from '../format/days.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
 import type { Job } from '../state/jobs.js';
-import { alignedLines, type TableColumn } from '../terminal/table.js';
+import { alignedLines, plainLines, type TableColumn } from '../terminal/table.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */
 const NEXT_SHOWN = 5;
@@ -28,9 +28,9 @@ const RANKED_COLUMNS: readonly TableColumn[] = [
   { head: 'change', align: 'right' },
 ];
 
-/** Of any width: a terminal wraps the reasons. */
+/** A terminal wraps the reasons. */
 const LEFT_OUT_COLUMNS: readonly TableColumn[] = [
-  { head: 'page', align: 'left' },
+  { head: 'page', align: 'left', most: 48 },
   { head: 'left out', align: 'left' },
 ];
 
@@ -38,7 +38,8 @@ interface PlanView {
   readonly name: string;
   readonly plan: ImprovePlan;
   readonly rules: Settings['improve'];
-  readonly width: number;
+  /** Columns of the terminal; undefined if there is none. */
+  readonly width: number | undefined;
   /** With them, the exact prompts and all left-out pages are shown too. */
   readonly details?: PlanDetails | undefined;
 }
@@ -71,7 +72,7 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
   }
-  lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity));
+  lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity, width));
   if (details !== undefined) lines.push('', ...indented([variantWords(plan, rules)]));
   if (details?.others !== undefined) lines.push('', ...indented([otherWords(details.others)]));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
@@ -136,11 +137,15 @@ function whyNoJob({ week, plannedThisWeek, toPlan, inReview }: ImprovePlan): str
     : '';
 }
 
-const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
-  indented(alignedLines(columns, rows, width - 2));
+const indentedTable = (
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+  width: number | undefined,
+): string[] =>
+  indented(width === undefined ? plainLines(columns, rows) : alignedLines(columns, rows, width - 2));
 
 /** Pages with their rank and the views of a typical week. */
-const rankedTable = (pages: readonly ConsideredPage[], width: number): string[] =>
+const rankedTable = (pages: readonly ConsideredPage[], width: number | undefined): string[] =>
   indentedTable(
     RANKED_COLUMNS,
     pages.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) => [
@@ -171,6 +176,7 @@ function leftOutLines(
   { leftOut, skips, belowMinimum }: ImprovePlan,
   { minWeeklyViews }: Settings['improve'],
   limit: number,
+  width: number | undefined,
 ): string[] {
   // A manually skipped page is shown even if it has few views.
   const reasons = new Map([...skips, ...leftOut].map(({ path, why }) => [path, why] as const));
@@ -186,7 +192,9 @@ function leftOutLines(
     skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
   ]);
   return [
-    ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, Infinity)]),
+    ...(rows.length === 0
+      ? []
+      : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width === undefined ? width : Infinity)]),
     ...(uncounted.length === 0 ? [] : ['', ...uncounted]),
   ];
 }

@@ -8,6 +8,7 @@ import type { ExportPlan } from '../export/plan.js';
 import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { MOST_NAMED } from '../format/text.js';
+import type { Job } from '../state/jobs.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
 
@@ -33,6 +34,9 @@ export class ExportProgress {
   #planned = 0;
   #rows = 0;
   readonly #names: string[] = [];
+  /** What became of jobs, by their ids, to be listed at the end; undefined to note each change at once. */
+  #jobs: Map<number, Job> | undefined;
+  #waitMs = 0;
   /** The failed days by their error without dates. */
   readonly #failed = new Map<string, Day[]>();
 
@@ -51,7 +55,7 @@ export class ExportProgress {
       onExportPlan: (project, plan) => this.begin(project, plan),
       onDay: (_, result) => this.advance(result),
       onAlertFailed: note,
-      onJob: (job) => note(jobLine(job)),
+      onJob: (job) => this.#showJob(job),
       onThenOutput: note,
     };
   }
@@ -59,6 +63,12 @@ export class ExportProgress {
   /** The cost of the export so far. */
   get cost(): ExportCost {
     return { requests: this.#requests, elapsedMs: this.#elapsedMs };
+  }
+
+  /** From now on, jobs are not noted, but returned as they are at last. Says once that active ones are waited for. */
+  collectJobs(waitMs: number): ReadonlyMap<number, Job> {
+    this.#waitMs = waitMs;
+    return (this.#jobs ??= new Map());
   }
 
   begin(project: ProjectSettings, plan: ExportPlan): void {
@@ -94,6 +104,14 @@ export class ExportProgress {
         );
     }
     this.#failed.clear();
+  }
+
+  #showJob(job: Job): void {
+    if (this.#jobs === undefined) return this.output.note(jobLine(job));
+    this.#jobs.set(job.id, job);
+    if (this.#waitMs === 0 || job.state !== 'active') return;
+    this.output.note(`Waiting for the agents, for ${duration(this.#waitMs)} at most.`);
+    this.#waitMs = 0;
   }
 
   /** Says why a day was not loaded, unless the reason was given for another one. */

@@ -13,6 +13,7 @@ import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
+import type { Job } from '../state/jobs.js';
 import { jobLines } from './jobs.js';
 import { createdWords } from './improve.js';
 import type { ExportCost } from './progress.js';
@@ -25,12 +26,17 @@ const weekRow = z.object({
   ai: z.int(),
 });
 
+/** A run, and what became of jobs. */
+interface SummarizedRun extends RunOutcome {
+  readonly jobs: ReadonlyMap<number, Job>;
+}
+
 /**
  * The final summary of a run: what was loaded, who reads, what the agents did, and where to look
  * next.
  */
 export async function summarize(
-  outcome: RunOutcome,
+  outcome: SummarizedRun,
   { workspace, state, store }: Using<'workspace' | 'state' | 'store'>,
   runtime: Runtime,
   cost: ExportCost,
@@ -96,12 +102,12 @@ async function readLines(
 
 /** What became of pages, and the jobs that were polled. */
 async function agentLines(
-  { improved, polled }: RunOutcome,
+  { improved, polled, jobs: changed }: SummarizedRun,
   { settings }: WorkspaceView,
   width: number,
 ): Promise<string[]> {
-  const jobs = [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])];
-  const [, ...lines] = await jobLines(jobs, width - 2);
+  const unchanged = (polled?.stillActive ?? []).filter(({ id }) => !changed.has(id));
+  const [, ...lines] = await jobLines([...changed.values(), ...unchanged], width - 2);
   const all = improved.map(({ project: { name }, plan, created }) => ({
     name,
     words:

@@ -6,6 +6,8 @@ export interface TableColumn {
   readonly align: 'left' | 'right';
   /** Narrowed first if the table is wider than the terminal; its cells are cut in the middle. */
   readonly shrinks?: boolean;
+  /** The most columns that it takes, however long its cells are. */
+  readonly most?: number;
 }
 
 const GAP = '  ';
@@ -26,6 +28,10 @@ export function legibleColumns(
   return shown;
 }
 
+/** Rows as lines below their headers, for a file or a program: whole, and not aligned. */
+export const plainLines = (columns: readonly TableColumn[], rows: readonly (readonly string[])[]): string[] =>
+  [columns.map(({ head }) => head), ...rows].map((row) => row.join(GAP).trimEnd());
+
 /** Rows as aligned lines below their headers, no wider than `width` if cells can be cut. */
 export function alignedLines(
   columns: readonly TableColumn[],
@@ -43,8 +49,11 @@ export function alignedLines(
 
 /** The width of each column's widest cell, including its header. */
 const widest = (columns: readonly TableColumn[], rows: readonly (readonly string[])[]): number[] =>
-  columns.map(({ head }, index) =>
-    rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(head)),
+  columns.map(({ head, most = Infinity }, index) =>
+    Math.min(
+      most,
+      rows.reduce((longest, row) => Math.max(longest, stringWidth(row[index] ?? '')), stringWidth(head)),
+    ),
   );
 
 /** Narrows the widest column until all fit: first columns that shrink first, then any. */

@@ -46,6 +46,13 @@ describe('readership run --sandbox', () => {
     // Two a day.
     expect(Number(requests)).toBeLessThan(3 * Number(days));
     expect(first.stdout).toContain('5 jobs created');
+    // Each job is printed once, however often it changed.
+    const printed = `${first.stderr}\n${first.stdout}`.match(
+      /^ +\d+(?= {2}(active|completed|failed|archived))/gm,
+    );
+    expect(printed?.length).toBeGreaterThan(5);
+    expect(new Set(printed).size).toBe(printed?.length);
+    expect(first.stderr).not.toMatch(/^job /m);
     expect(first.stderr).toContain('Everything in the sandbox is simulated');
     expect(first.stdout).toMatch(/https:\/\/\S+\/pull\/\d+/);
     const once = await stored();

@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { alignedLines } from '../../src/terminal/table.js';
+import { alignedLines, plainLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
 import { loadScreen, Output } from '../../src/terminal/output.js';
 import { openInBrowser } from '../../src/terminal/person.js';
@@ -84,6 +84,24 @@ it('a table is aligned by the width of its characters, and cut between them', ()
     ['/a', '12'],
   ];
   expect(alignedLines(columns, rows, 80)).toEqual(['path   views', '/日本      7', '/a        12']);
+  const long = `/${'a'.repeat(2_000)}`;
+  expect(
+    plainLines(columns, [
+      [long, '7'],
+      ['/b', '12'],
+    ]),
+  ).toEqual(['path  views', `${long}  7`, '/b  12']);
+  const [path, ...others] = columns;
+  expect(
+    alignedLines(
+      [{ ...path, most: 9 }, ...others],
+      [
+        [long, '7'],
+        ['/b', '12'],
+      ],
+      Infinity,
+    ),
+  ).toEqual(['path       views', '/aaa…aaaa      7', '/b            12']);
   expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
   expect(alignedLines(columns, [['/abcdefghijklmnopqrstuvwxyz', '7']], 17)[1]).toBe('/abcd…wxyz      7');
 });
