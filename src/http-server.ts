@@ -11,6 +11,8 @@ interface Served {
   readonly port: number;
   readonly fetch: Parameters<typeof getRequestListener>[0];
   readonly errorHandler?: (error: unknown) => Response;
+  /** Whether an address is that of a proxy, whose connections are those of many clients. */
+  readonly isProxy?: (address: string) => boolean;
 }
 
 /** Open connections. A browser has six; a proxy in front has those of all its visitors. */
@@ -23,10 +25,10 @@ const MAX_HEADER_BYTES = 32 * 1024;
 const KEPT_ALIVE_MS = 75_000;
 
 /** Serves HTTP until `close`, which cuts open connections. Rejects if the port is taken. */
-export async function listen({ host, port, fetch, ...options }: Served) {
+export async function listen({ host, port, fetch, isProxy = () => false, ...options }: Served) {
   // Global Request and Response stay as they are, because servers also run inside tests and commands.
   const listener = getRequestListener(fetch, { ...options, overrideGlobalObjects: false, hostname: host });
-  const connections = new Connections();
+  const connections = new Connections(isProxy);
   const times = {
     requestTimeout: 30_000,
     headersTimeout: 10_000,
@@ -59,11 +61,13 @@ export async function listen({ host, port, fetch, ...options }: Served) {
   };
 }
 
-/** The open connections, of which no address gets more than its share. */
+/** The open connections, of which no address gets more than its share, unless it is that of a proxy. */
 class Connections {
   readonly #byAddress = new Map<string, Set<Socket>>();
   readonly #used = new WeakSet<Socket>();
   #count = 0;
+
+  constructor(private readonly isProxy: (address: string) => boolean) {}
 
   /** Counts a connection. If there are too many, the one that has been idle the longest is closed. */
   add(socket: Socket): void {
@@ -76,7 +80,7 @@ class Connections {
       own.delete(socket);
       if (own.size === 0) this.#byAddress.delete(address);
     });
-    const isShareTaken = own.size > MOST_OF_ONE_ADDRESS;
+    const isShareTaken = own.size > MOST_OF_ONE_ADDRESS && !this.isProxy(address);
     if (!isShareTaken && this.#count <= MOST_CONNECTIONS) return;
     const bySize = [...this.#byAddress.values()].sort((one, other) => other.size - one.size);
     const crowd = (isShareTaken ? own : bySize[0]) ?? own;

@@ -13,7 +13,7 @@ import { ConfigurationError } from '../errors.js';
 import { bodyWithin } from '../http-server.js';
 import { type Frame, hrefOf } from './frame.js';
 import { Turns } from './limits.js';
-import { addressOf, isOwnHost, isOwnOrigin, otherHost, otherSite } from './origin.js';
+import { addressOf, isOwnHost, isOwnOrigin, otherHost, otherSite, proxyTest } from './origin.js';
 
 /** Who sends a request. A viewer can read, but change nothing. */
 export interface Visitor {
@@ -36,6 +36,8 @@ const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
+/** Of all addresses together, so that connections are left for those who are signed in. */
+const ALL_SIGN_INS_WAITING = 500;
 /** Sessions of one address take as many turns with others at most, or signing in often would delay them. */
 const TURNS = 2;
 
@@ -58,7 +60,8 @@ export class Access {
   /** Whose password is right, by its digest: a program sends it with each request. */
   readonly #owners = new Map<string, Rights>();
   /** Passwords are checked one at a time. Addresses take turns, so a flood of guesses delays only its own. */
-  readonly #signIns = new Turns(1, 1, SIGN_INS_WAITING);
+  readonly #signIns = new Turns(1, 1, SIGN_INS_WAITING, ALL_SIGN_INS_WAITING);
+  readonly #isProxy: (address: string) => boolean;
 
   constructor(
     private readonly settings: ServeSettings,
@@ -67,6 +70,7 @@ export class Access {
   ) {
     const why = whyOpenToAll(settings);
     if (why !== undefined) throw new ConfigurationError(why);
+    this.#isProxy = proxyTest(settings);
     this.linkToken = settings.auth === 'link' ? token() : undefined;
   }
 
@@ -120,7 +124,11 @@ export class Access {
   async #letIn(c: WebContext, { isEditor }: Rights): Promise<void> {
     const session = `${token()}-${isEditor ? 'editor' : 'viewer'}`;
     const secure = this.settings.url?.startsWith('https:') === true;
-    await setSignedCookie(c, this.#cookieOf(c), session, this.#key, { httpOnly: true, sameSite: 'Strict', secure });
+    await setSignedCookie(c, this.#cookieOf(c), session, this.#key, {
+      httpOnly: true,
+      sameSite: 'Strict',
+      secure,
+    });
   }
 
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
@@ -132,7 +140,7 @@ export class Access {
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
     const session = await getSignedCookie(c, this.#key, this.#cookieOf(c));
-    const address = addressOf(c, this.settings);
+    const address = addressOf(c, this.#isProxy);
     if (typeof session === 'string' && !this.#ended.has(session))
       return { client: `${address} ${session.charCodeAt(0) % TURNS}`, isEditor: session.endsWith('editor') };
     const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
@@ -154,7 +162,7 @@ export class Access {
       this.#owners.set(key, { isEditor });
       return { isEditor };
     };
-    return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), c.req.raw.signal, check);
+    return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.#isProxy), c.req.raw.signal, check);
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import type { ServeSettings } from '../config/serve.js';
 import { isLoopback } from '../config/values.js';
 import { localHosts } from '../http-server.js';
@@ -18,12 +18,29 @@ export const otherSite = (c: Incoming): string =>
   `The request came from another site (${c.req.header('Origin') ?? 'not named'}), and this one is ${hostIn(c)}. Nothing was done. ` +
   'If they are the same, let the proxy pass on the Host header with its port.';
 
+/** Whether connections from an address are those of a proxy: one that the settings name, or else one on this machine. */
+export function proxyTest({
+  url,
+  proxies,
+}: Pick<ServeSettings, 'url' | 'proxies'>): (address: string) => boolean {
+  if (proxies === undefined)
+    return (address) => url !== undefined && /^(?:::ffff:)?127\.|^::1$/.test(address);
+  const named = new BlockList();
+  for (const proxy of proxies) {
+    const [address = '', bits] = proxy.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (bits === undefined) named.addAddress(address, family);
+    else named.addSubnet(address, Number(bits), family);
+  }
+  return (address) => isIP(address) > 0 && named.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
 /** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
-export function addressOf(c: Incoming, { url, proxies }: ServeSettings): string {
+export function addressOf(c: Incoming, isProxy: (address: string) => boolean): string {
   const { remoteAddress = '' } = c.env.incoming.socket;
-  const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
-  const isBehind = proxies !== undefined || (url !== undefined && isLocal);
-  const forwarded = isBehind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  const forwarded = isProxy(remoteAddress)
+    ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim()
+    : undefined;
   return forwarded ?? remoteAddress;
 }
 

@@ -165,7 +165,13 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   proposals: projectTool(
     {},
     {
-      proposed: list({ path: text, why: text, caution: textOrNull, digest: text, prompt: text.describe('what the agent would get; it asks nothing of you') }),
+      proposed: list({
+        path: text,
+        why: text,
+        caution: textOrNull,
+        digest: text,
+        prompt: text.describe('what the agent would get; it asks nothing of you'),
+      }),
       next: list({ path: text, why: text }).describe('wait only for room, in this order'),
       leftOut: list({ path: text, why: text }),
     },

@@ -1,10 +1,11 @@
 import { Hono } from 'hono';
 import { setImmediate } from 'node:timers/promises';
-import { request } from 'undici';
+import { Agent, request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DEFAULT_SERVE } from '../../src/config/serve.js';
+import { messageOf } from '../../src/errors.js';
 import { hashPassword, type WebEnv } from '../../src/web/access.js';
-import { addressOf } from '../../src/web/origin.js';
+import { addressOf, proxyTest } from '../../src/web/origin.js';
 import {
   askAt,
   basic,
@@ -216,9 +217,11 @@ describe('access', () => {
     ['the same as an IPv6 address', { url: 'https://readers.example.com' }, '::ffff:127.0.0.1', '192.0.2.1'],
     ['no other machine then', { url: 'https://readers.example.com' }, '198.51.100.7', '198.51.100.7'],
     ['a proxy elsewhere', { proxies: ['10.0.0.2'] }, '10.0.0.2', '192.0.2.1'],
+    ['one of its network', { proxies: ['10.0.0.0/24', 'fd00::/8'] }, '::ffff:10.0.0.9', '192.0.2.1'],
+    ['no other machine beside it', { proxies: ['10.0.0.2'] }, '10.0.0.3', '10.0.0.3'],
   ])('believes of the address of a client %s', async (_, proxied, remoteAddress, address) => {
     const hono = new Hono<WebEnv>();
-    hono.get('/', (c) => c.text(addressOf(c, { ...DEFAULT_SERVE, ...proxied })));
+    hono.get('/', (c) => c.text(addressOf(c, proxyTest({ ...DEFAULT_SERVE, ...proxied }))));
     const headers = { 'x-forwarded-for': '10.9.9.9, 192.0.2.1' };
     const answer = await hono.request('/', { headers }, { incoming: { socket: { remoteAddress } } });
     expect(await answer.text()).toBe(address);
@@ -361,6 +364,39 @@ describe('many requests at once', () => {
     const all = await Promise.all(asked);
     expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200, 429]));
     expect(all.find(({ status }) => status === 429)?.headers['retry-after']).toBe('60');
+  });
+
+  it('of visitors behind a proxy are counted by visitor, and who is signed in is served first', async () => {
+    const of = await serveSite(directory, {
+      auth: 'password',
+      password: await hashPassword('of the team'),
+      proxies: ['127.0.0.1'],
+    });
+    const at = (client: string) => ({ 'x-forwarded-for': client, origin: of.origin });
+    const cookie = cookieIn(await signInAt(of, 'of the team', at('192.0.2.1')));
+    // As many connections of one address as three visitors open who guess passwords.
+    const proxy = new Agent({ connections: 300 });
+    const left = new AbortController();
+    const guesses = Array.from({ length: 270 }, (_, index) =>
+      request(`${of.origin}/login`, {
+        ...{ method: 'POST', dispatcher: proxy, signal: left.signal },
+        headers: at(`198.51.100.${index % 3}`),
+        body: 'password=guess',
+      }).then(
+        () => 'answered',
+        (error: unknown) => (left.signal.aborted ? 'waiting' : messageOf(error)),
+      ),
+    );
+    const first = await Promise.race(guesses);
+    expect(first).toBe('answered');
+    expect((await ask('/healthz', at('192.0.2.9'), { of })).status).toBe(200);
+    expect((await ask('/health', { ...at('192.0.2.1'), cookie }, { of })).status).toBe(200);
+    // Whoever signs in waits for one guess of each.
+    expect((await signInAt(of, 'of the team', at('192.0.2.2'))).status).toBe(303);
+    left.abort();
+    const outcomes = await Promise.all(guesses);
+    expect(new Set(outcomes)).toEqual(new Set(['answered', 'waiting']));
+    await proxy.close();
   });
 
   it('that their browser no longer waits for end, and are not logged', async () => {
