@@ -2,20 +2,20 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { z } from 'zod';
-import { SMTP_URL_VARIABLE } from '../config/load.js';
-import { codeOf, messageOf, tlsWords } from '../errors.js';
+import { codeOf, messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
 import { shortened } from '../format/text.js';
 import { MAX_WORDS } from './delivery.js';
 import type { SmtpServer } from './smtp-url.js';
+import { type SmtpStage, type SmtpTimeouts, TIMEOUT_WORDS, whereItEnded, withRemedy } from './smtp-words.js';
 
 /**
- * For connecting, for the greeting, for a server that says nothing, and for the whole conversation. As long as the standard
- * lets servers take (RFC 5321, 4.5.3.2): after a timeout while the email is being sent, its outcome is unknown.
+ * As long as the standard lets servers take (RFC 5321, 4.5.3.2): after a timeout while the email is being sent, its outcome is
+ * unknown.
  */
-export const DEFAULT_TIMEOUTS = {
+export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   connectMs: 30_000,
   greetingMs: 300_000,
   silenceMs: 600_000,
@@ -25,19 +25,10 @@ export const DEFAULT_TIMEOUTS = {
 /** How long a server may take to answer QUIT. The email is already accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
 
-/** The stages of a conversation: `message` begins with the first byte of the email itself. */
-const DOING = {
-  connect: 'connecting',
-  login: 'logging in',
-  sender: 'naming the sender',
-  recipient: 'naming the recipient',
-  message: 'sending the email',
-};
-
 /** How a conversation ended. */
 export interface SmtpEnd {
   /** `done` if the server accepted everything. */
-  readonly stage: keyof typeof DOING | 'done';
+  readonly stage: SmtpStage | 'done';
   /** The code with which the server refused, if it did. */
   readonly replyCode?: number | undefined;
   /** Whether the server stopped answering. */
@@ -58,7 +49,7 @@ export type SmtpTopic = Pick<Email, 'envelope' | 'bytes'> | { readonly domain: s
 export async function speakSmtp(
   server: SmtpServer,
   topic: SmtpTopic,
-  timeouts: typeof DEFAULT_TIMEOUTS,
+  timeouts: SmtpTimeouts,
   interruption: AbortSignal,
 ): Promise<SmtpEnd> {
   const { login } = server;
@@ -66,7 +57,7 @@ export async function speakSmtp(
   const domain = 'bytes' in topic ? topic.envelope.from.split('@').at(-1) : topic.domain;
   const redact = redactor(login === undefined ? [] : secretsOf(login));
   const shown = (words: string) => shortened(redact(words), MAX_WORDS);
-  let stage: keyof typeof DOING = 'connect';
+  let stage: SmtpStage = 'connect';
   const connection = await openConnection(server, domain, timeouts);
   const signal = timeLimit(timeouts.totalMs, interruption);
   const step = stepsOf(connection, signal);
@@ -111,45 +102,15 @@ export async function speakSmtp(
     const response = reply.response ?? lastRefusalOf(connection);
     const replyCode =
       reply.responseCode ?? (response === undefined ? undefined : Number(response.slice(0, 3)));
-    if (command === 'MAIL FROM') stage = 'sender';
+    // With PIPELINING, sender and recipient are sent together, and a server that hangs up says 421 to both.
+    const hangsUp = reply.response === undefined && replyCode === 421;
+    if (command === 'MAIL FROM' || (stage === 'recipient' && hangsUp)) stage = 'sender';
     const isSilent = codeOf(error) === 'ETIMEDOUT' || (signal.aborted && !interruption.aborted);
     const what = TIMEOUT_WORDS[timeoutType]?.(timeouts) ?? messageOf(error);
     const problem = response ?? withRemedy(what, server, stage, isSilent);
     const words = `${whereItEnded(server, stage, error, response !== undefined)}: ${problem}`;
     return { stage, replyCode, isSilent, words: shown(words) };
   }
-}
-
-function whereItEnded(
-  { host, port }: SmtpServer,
-  stage: keyof typeof DOING,
-  error: unknown,
-  hasReplied: boolean,
-): string {
-  if (stage === 'connect' && !hasReplied) return `can't connect to the mail server ${host}:${port}`;
-  const doing = codeOf(error) === 'ETLS' ? 'starting TLS' : DOING[stage];
-  return `${host}:${port}, while ${doing}${hasReplied ? ', said' : ''}`;
-}
-
-/** What went wrong, with what to do about it where the words of TLS do not say. */
-function withRemedy(
-  words: string,
-  { secure, port, host }: SmtpServer,
-  stage: keyof typeof DOING,
-  isSilent: boolean,
-): string {
-  if (/wrong version number|packet length too long/i.test(words))
-    return `it does not begin with TLS: write smtp:// instead of smtps:// in ${SMTP_URL_VARIABLE}`;
-  const ofTls = tlsWords(words);
-  if (ofTls !== undefined) return ofTls;
-  // A server that expects TLS waits for the client to begin.
-  if (!secure && stage === 'connect' && (isSilent || port === 465))
-    return `${words}. If it expects TLS from the start, as on port 465, write smtps:// instead of smtp:// in ${SMTP_URL_VARIABLE}`;
-  if (/certificate has expired/i.test(words)) return `${words}: it must be renewed on ${host}`;
-  if (/altnames/i.test(words)) return `${words}. Use the name in the certificate in ${SMTP_URL_VARIABLE}`;
-  if (/certificate/i.test(words))
-    return `${words}. If it is your own, trust its authority: NODE_EXTRA_CA_CERTS=/path/to/ca.pem`;
-  return words;
 }
 
 /** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
@@ -165,16 +126,7 @@ const replySchema = z
   .catch({});
 
 const lastRefusalOf = ({ lastServerResponse: last }: SMTPConnection): string | undefined =>
-  last !== false && /^[45]\d\d /.test(last) ? last : undefined;
-
-const within = (ms: number): string => `within ${Math.round(ms / 1_000)} s`;
-
-const TIMEOUT_WORDS: Readonly<Record<string, (timeouts: typeof DEFAULT_TIMEOUTS) => string>> = {
-  CONNECT_TIMEOUT: ({ connectMs }) => `it did not answer ${within(connectMs)}`,
-  GREETING_TIMEOUT: ({ greetingMs }) =>
-    `it accepted the connection, but sent no greeting ${within(greetingMs)}`,
-  SOCKET_TIMEOUT: ({ silenceMs }) => `it did not reply ${within(silenceMs)}`,
-};
+  last !== false && /^[45]\d\d[ -]/.test(last) ? last : undefined;
 
 /** The connection could not be established in time. */
 class SilentError extends Error {
@@ -192,7 +144,7 @@ function expectReadable(address: string, extensions: string): void {
 async function openConnection(
   server: SmtpServer,
   domain: string | undefined,
-  { connectMs, greetingMs, silenceMs }: typeof DEFAULT_TIMEOUTS,
+  { connectMs, greetingMs, silenceMs }: SmtpTimeouts,
 ): Promise<SMTPConnection> {
   const { default: Connection } = await import('nodemailer/lib/smtp-connection');
   return new Connection({

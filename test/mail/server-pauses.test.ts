@@ -1,4 +1,6 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
 import { sentOf } from '../../src/mail/delivery.js';
 import { DEFAULT_TIMEOUTS } from '../../src/mail/smtp.js';
@@ -145,6 +147,24 @@ describe('a mail server', () => {
       `The mail server takes no more emails for now: 127.0.0.1:${strict.port}, while naming the sender, said: 553 not your address\n` +
         'The emails that were not sent count as untried. To try again: readership run\nSee: readership status',
     );
+    expect(readDeliveries(test.state)).toEqual([]);
+  });
+
+  it('that hangs up after it said why is quoted, and nobody is given up', async () => {
+    // With PIPELINING, the commands after the refused one are already under way.
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write('220 relay\r\n');
+      socket.on('data', (data) => {
+        if (data.toString().startsWith('EHLO')) socket.write('250-relay\r\n250 PIPELINING\r\n');
+        else socket.end('421-4.7.0 Too much mail\r\n421 4.7.0 Closing\r\n');
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const { deliveries, pausedBy } = await sendTo((server.address() as AddressInfo).port, RECIPIENTS);
+    expect(pausedBy).toMatch(/said: 421-4.7.0 Too much mail/);
+    expect(deliveries).toEqual([]);
     expect(readDeliveries(test.state)).toEqual([]);
   });
 
