@@ -56,8 +56,17 @@ export async function install() {
   expect(await digests(dist), 'a build is reproducible byte for byte').toEqual(before);
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source });
   const [tarball] = packed.parse(JSON.parse(stdout));
-  const options = ['--global', '--prefix', home, '--prefer-offline', '--no-audit', '--no-fund'];
-  await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
+  const options = [
+    '--global',
+    '--ignore-scripts',
+    '--prefix',
+    home,
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+  ];
+  const { stderr } = await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
+  expect(stderr, 'it asks nobody about scripts').toBe('');
   const program = join(home, 'bin/readership');
   const environment = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: home };
   const start = (args: readonly string[], { cwd = home, env = {} }: InstalledOptions = {}) => {
