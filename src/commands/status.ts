@@ -3,14 +3,8 @@ import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { exists } from '../files.js';
 import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
 import { counted } from '../format/numbers.js';
-import {
-  factLines,
-  isUpToDate,
-  needsOf,
-  operationsFacts,
-  projectFacts,
-  unsettledLines,
-} from '../print/status.js';
+import { factLines, isUpToDate, projectFacts } from '../print/project-facts.js';
+import { needsOf, operationsFacts, unsettledLines } from '../print/status.js';
 import { readStatus, readUnsettled, type Status } from '../service/status.js';
 import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';

@@ -1,7 +1,8 @@
 import { endOfMinute } from 'date-fns';
 import { z } from 'zod';
 import { counted } from '../format/numbers.js';
-import { type Fact, needsOf, operationsFacts, projectFacts } from '../print/status.js';
+import { type Fact, projectFacts } from '../print/project-facts.js';
+import { needsOf, operationsFacts } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { readDays } from '../steps/history.js';
 import type { Row } from '../history/duckdb.js';

@@ -1,7 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
-import { factLines, needsOf, operationsFacts, projectFacts } from '../../src/print/status.js';
+import { factLines, projectFacts } from '../../src/print/project-facts.js';
+import { needsOf, operationsFacts } from '../../src/print/status.js';
 import type { OperationsStatus, ProjectStatus } from '../../src/service/status.js';
 import type { LastRun } from '../../src/state/runs.js';
 import { colorsOf } from '../../src/terminal/output.js';
