@@ -25,7 +25,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
     'Other pages',
     'No job yet',
     'After the merge',
-    'Skipped',
+    'Popular pages left out',
   ],
 };
 
