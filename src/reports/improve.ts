@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jobEffectRow } from '../agents/job-effects.js';
-import { reasonOf, reasonWords } from '../agents/reasons.js';
+import { type Reason, reasonOf, reasonWords } from '../agents/reasons.js';
+import type { ConsideredPage } from '../agents/select.js';
 import { dayOf } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { capitalised } from '../format/text.js';
@@ -49,8 +50,14 @@ const improveRows = z.object({
 
 type ImproveRows = z.infer<typeof improveRows>;
 
-/** The model of the improve report, with the jobs grouped by what they mean to the reader. */
-export function improveModel(answers: object) {
+/** As many are listed as `readership improve` lists. */
+const NEXT_SHOWN = 5;
+
+/**
+ * The model of the improve report, with the jobs grouped by what they mean to the reader, and the pages next in line: those
+ * given, or else those of the last selection.
+ */
+export function improveModel(answers: object, nextInLine?: readonly ConsideredPage[]) {
   const rows = improveRows.parse(answers);
   const jobs = rows.jobs.map(jobModel);
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
@@ -58,6 +65,12 @@ export function improveModel(answers: object) {
   const chosenBy = (code: string) => rows.choices.filter((choice) => choice.code === code).map(chosenPage);
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = chosenBy('flagged');
+  const next =
+    nextInLine
+      ?.slice(0, NEXT_SHOWN)
+      .map(({ path, why, evidence: { weekly_human: human, weekly_ai: ai, trend } }) =>
+        consideredPage(path, why, { human, ai, trend }),
+      ) ?? chosenBy('next');
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
@@ -74,7 +87,9 @@ export function improveModel(answers: object) {
     pages: [
       ...otherPages(jobs, groups),
       ...proposed.map((page) => ({ ...page, state: 'No job yet' })),
-      ...chosenBy('next').map((page) => ({ ...page, flaggedOn: null, state: 'Next in line' })),
+      ...next
+        .filter(({ path }) => proposed.every((page) => page.path !== path))
+        .map((page) => ({ ...page, flaggedOn: null, state: 'Next in line' })),
     ],
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
@@ -101,17 +116,20 @@ function jobModel(row: ImproveRows['jobs'][number]) {
   };
 }
 
-function chosenPage({ path, chosen_at, ...row }: z.infer<typeof choiceRow>) {
-  const why = reasonOf(row);
+const chosenPage = ({ path, chosen_at, newly_flagged, weekly, ...reason }: z.infer<typeof choiceRow>) => ({
+  ...consideredPage(path, reasonOf(reason), weekly),
+  isNew: newly_flagged,
+  flaggedOn: dayOf(chosen_at),
+});
+
+function consideredPage(path: string, why: Reason, weekly: z.infer<typeof choiceRow>['weekly']) {
   const words = reasonWords(why);
   const note = 'rank' in why ? `#${why.rank} of ${counted(why.pages, 'page')}` : words;
   return {
     path,
     reason: words,
-    weekly: row.weekly,
+    weekly,
     note: `${capitalised(note)}.`,
-    isNew: row.newly_flagged,
-    flaggedOn: dayOf(chosen_at),
   };
 }
 

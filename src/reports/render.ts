@@ -1,3 +1,4 @@
+import type { ConsideredPage } from '../agents/select.js';
 import { type Palette, readPalette, withImages } from '../charts/images.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -37,6 +38,8 @@ interface ReportRequest {
   readonly where?: string | undefined;
   /** When it is written: the states of jobs are as of then. */
   readonly now: Date;
+  /** The pages next in line for agents; by default those of the last selection. */
+  readonly nextInLine?: readonly ConsideredPage[];
   /** To show besides the cautions about its numbers. */
   readonly cautions?: readonly string[];
   /** Periods before it that no email was sent about, which an email names. */
@@ -51,7 +54,7 @@ export async function prepareReport(
   place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
-  { report, period, where, now, cautions = [], unsent = [] }: ReportRequest,
+  { report, period, where, now, nextInLine, cautions = [], unsent = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
   const { reports, serve } = place.settings;
@@ -67,7 +70,7 @@ export async function prepareReport(
     writtenOn: dayOf(now),
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }, nextInLine),
   };
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
@@ -118,13 +121,18 @@ function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefine
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
-function modelOf(report: ReportDefinition, answers: QueryRows, context: ModelContext) {
+function modelOf(
+  report: ReportDefinition,
+  answers: QueryRows,
+  context: ModelContext,
+  nextInLine?: readonly ConsideredPage[],
+) {
   try {
     switch (report.model) {
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers);
+        return improveModel(answers, nextInLine);
       case undefined:
         return { rows: answers };
     }

@@ -67,6 +67,11 @@ export class Proposals {
     return { listed: JSON.stringify(sitemap.pagesOf(siteUrl)), base: basePath(siteUrl) };
   }
 
+  /** The pages that wait only for room, in this order. */
+  async nextInLine(reader: HistoryReader, project: ProjectSettings, now: Date) {
+    return (await this.#oneAtATime(() => this.#plan(reader, project, now, ''))).next;
+  }
+
   /** What plans are made from. Most of a plan's time goes into reading it. */
   async basis(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<PlanBasis> {
     const { improve } = this.workspace.settings;

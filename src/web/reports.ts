@@ -56,8 +56,9 @@ export async function reports(request: SiteRequest): Promise<object> {
 }
 
 /**
- * A report with links to the previous and next ones, and a policy that allows only its own script. One that is not
- * kept as a file is rendered now, and not kept. Undefined if there is no such report.
+ * A report with links to the previous and next ones, and a policy that allows only its own script. The weekly reports,
+ * the latest of the others, and what is not kept as a file are rendered now, and not kept. Undefined if there is no such
+ * report.
  */
 export async function reportPage(
   sources: Sources,
@@ -65,14 +66,13 @@ export async function reportPage(
   href: string,
   bar: (links: object) => string,
 ): Promise<{ html: string; policy: string } | undefined> {
-  const { workspace } = sources;
-  const { reportsDir, settings } = workspace;
+  const { reportsDir, settings } = sources.workspace;
   // The address is looked up among the files, so it cannot name another one.
   const kept = (await listPages(reportsDir, settings.reports)).find((page) => page.href === href);
   return sources.history.with(asker, async (reader) => {
     const asked = await findAsked(sources, reader, href);
-    const text =
-      kept === undefined ? await asked?.render() : await readFile(kept.file, 'utf8').catch(() => undefined);
+    const isKept = kept !== undefined && asked?.isLive !== true;
+    const text = isKept ? await readFile(kept.file, 'utf8').catch(() => undefined) : await asked?.render();
     if (text === undefined) return undefined;
     const script = /<script>([^]*?)<\/script>\s*<\/body>/.exec(text)?.[1] ?? '';
     const hash = createHash('sha256').update(script).digest('base64');
@@ -85,7 +85,7 @@ export async function reportPage(
 }
 
 /** The report, project and period that an address names; undefined if one of them is unknown. */
-async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader, href: string) {
+async function findAsked({ workspace, runtime, proposals }: Sources, reader: HistoryReader, href: string) {
   const { settings, workspaceDir, projects } = workspace;
   const calendar = settings.reports;
   const [, name = '', period] = /\/(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(href) ?? [];
@@ -100,7 +100,13 @@ async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader,
   const now = runtime.now();
   const ended = lastEnded(found.kind, now, calendar);
   const next = periodOf(found.kind, addDays(found.last, 1), calendar);
+  // Its links lead to other pages of the app, at whatever address that was opened.
+  const place = {
+    ...workspace,
+    settings: { ...settings, serve: { auth: 'link', ...settings.serve, url: '' } as const },
+  };
   return {
+    isLive: report.model === 'weekly' || found.name === ended.name,
     links: {
       kind: found.kind,
       /** The days of the report, in the address of other pages. */
@@ -110,7 +116,13 @@ async function findAsked({ workspace, runtime }: Sources, reader: HistoryReader,
     },
     render: async () => {
       try {
-        const prepared = await prepareReport(workspace, reader, project, { report, period: found, now });
+        // The same list as on the page about agents, which says why if there is none.
+        const nextInLine =
+          report.model === 'improve'
+            ? await proposals.nextInLine(reader, project, now).catch(() => undefined)
+            : undefined;
+        const request = { report, period: found, now, ...(nextInLine && { nextInLine }) };
+        const prepared = await prepareReport(place, reader, project, request);
         return await prepared.page();
       } catch (error) {
         if (!(error instanceof NothingLoadedError)) throw error;

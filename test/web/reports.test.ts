@@ -31,14 +31,14 @@ it('a rendered report is shown with links to the previous and next ones, and run
   const page = (week: string) =>
     `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
   for (const week of ['44', '45', '46'])
-    await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
+    await writeFile(join(folder, `improve-2026-W${week}.html`), page(week));
   await writeFile(join(folder, 'yearly-2026-W46.html'), page('46'));
   await writeFile(join(folder, 'secret.html'), 'not a report');
-  expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
-  const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');
+  expect((await ask('/reports')).text).toContain('href="/reports/prj_1/improve-2026-W46.html"');
+  const { status, headers, text } = await ask('/reports/prj_1/improve-2026-W45.html');
   expect(status).toBe(200);
   expect(text).toMatch(
-    /<body>\n<nav[^]+weekly-2026-W44\.html" rel="prev"[^]+weekly-2026-W46\.html" rel="next"/,
+    /<body>\n<nav[^]+improve-2026-W44\.html" rel="prev"[^]+improve-2026-W46\.html" rel="next"/,
   );
   const hash = createHash('sha256').update('own()').digest('base64');
   expect(headers['content-security-policy']).toContain(
@@ -46,6 +46,21 @@ it('a rendered report is shown with links to the previous and next ones, and run
   );
   for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', '%2e%2e/history-2026-W45.html'])
     expect((await ask(`/reports/${path}`)).status).toBe(404);
+});
+
+it('a report in the app leads to its pages, and lists those next in line as the page about agents does', async () => {
+  const weekly = (await ask('/reports/prj_1/weekly-2026-W46.html')).text;
+  expect(weekly).toContain('href="/page?project=prj_1&amp;path=%2F');
+  expect(weekly).not.toContain('href="https://docs.example.com/');
+  const { text: agents } = await ask('/agents');
+  const [, list = ''] = agents.split('Next in line');
+  const next = [...list.matchAll(/<h3 class="path"><a href="[^"]*path=([^"&]+)"/g)].map(([, path]) => path);
+  const rows = (await ask('/reports/prj_1/improve-2026-W46.html')).text.split('<tr>');
+  const shown = rows
+    .filter((row) => row.includes('Next in line'))
+    .map((row) => /path=([^"&]+)"/.exec(row)?.[1]);
+  expect(shown.length).toBe(5);
+  expect(shown).toEqual(next.slice(0, 5));
 });
 
 it('the weekly report of any week is rendered when it is asked for, and not kept', async () => {
