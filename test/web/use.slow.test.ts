@@ -115,7 +115,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(await page.locator('.cursor [role="status"]').first().textContent()).toMatch(
       /Mon, Nov 9 – Sun, Nov 15, 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
     );
-    await page.getByRole('link', { name: 'Agents' }).press('Enter');
+    await page.getByRole('link', { name: 'Agents', exact: true }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
     await page.getByText(/job \d+ is approved: it is being sent/).waitFor();
     const card = page.locator('li', { hasText: '/quickstart' });
