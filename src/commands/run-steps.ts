@@ -24,10 +24,7 @@ export const runAllSteps = (
     const jobs = progress.collectJobs(waitMs);
     const outcome = await runOnce(parts, { apply, waitMs });
     progress.end();
-    const exitCode = conclude(outcome.outages, runtime);
-    for (const line of unsettledLines(readUnsettled(parts.state, workspace.projects, runtime.now())))
-      runtime.output.note(line);
-    // A database that cannot be opened was named above, and has nothing to summarize.
+    // A database that cannot be opened was named below, and has nothing to summarize.
     const isReadable = !outcome.outages.some(
       ({ step, error }) => step === 'export' && error instanceof StorageError,
     );
@@ -35,5 +32,8 @@ export const runAllSteps = (
       const summary = await summarize({ ...outcome, jobs }, parts, runtime, progress.cost, options);
       if (summary !== '') runtime.output.words(summary);
     } else for (const job of jobs.values()) runtime.output.note(jobLine(job));
+    const exitCode = conclude(outcome.outages, runtime);
+    for (const line of unsettledLines(readUnsettled(parts.state, workspace.projects, runtime.now())))
+      runtime.output.note(line);
     return exitCode;
   });

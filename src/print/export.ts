@@ -57,7 +57,9 @@ function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
   const range = plainDayRange(plan.range);
   const nothing =
-    plan.days.length > 0 ? `no days loaded of ${range}` : `up to date through ${longDay(plan.range.last)}`;
+    plan.days.length > 0
+      ? `no new days; ${counted(plan.days.length, 'day')} left to load of ${range}`
+      : `up to date through ${longDay(plan.range.last)}`;
   return [
     `${name}: ${loadedWords(results, costOf([exported], cost), ` of ${range}`) ?? nothing}`,
     ...detailLines(plan, results),

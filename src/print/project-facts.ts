@@ -12,7 +12,7 @@ export interface Fact {
   readonly name: string;
   readonly value: string;
   readonly color?: 'red' | 'yellow';
-  readonly command?: string;
+  readonly command?: string | undefined;
 }
 
 export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
@@ -53,7 +53,7 @@ export function projectFacts(status: ProjectStatus, now: Date): Fact[] {
 }
 
 export const fact = (name: string, value: string): Fact => ({ name, value });
-export const warning = (name: string, value: string, command: string): Fact => ({
+export const warning = (name: string, value: string, command?: string): Fact => ({
   name,
   value,
   color: 'yellow',

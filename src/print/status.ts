@@ -120,8 +120,10 @@ export function operationsFacts(operations: OperationsStatus, now: Date): Fact[]
   });
   const written = operations.writtenDeliveries.length;
   const all = [
-    ...runs.map(({ step, started_at: at, outcome }) =>
-      fact(`last ${step}`, `${outcome === 'later' ? 'not finished' : outcome}, ${moment(at)}`),
+    ...runs.map(({ step, started_at: at, outcome, summary }) =>
+      outcome === 'later'
+        ? warning(`last ${step}`, `not finished, ${moment(at)}: ${summary ?? 'no reason was recorded'}`)
+        : fact(`last ${step}`, `${outcome}, ${moment(at)}`),
     ),
     jobs !== '' && fact('jobs', jobs + (unknownJobs.length === 0 ? '' : ' (see below)')),
     messages !== '' && fact('messages', messages),

@@ -86,6 +86,8 @@ export async function checkWitness(
     if (problem !== undefined) return fail(problem.message);
     if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
     if (readWorkspaceRow(state).attempt === 0) return pass('none yet: nothing was sent');
+    if (await isWritable(dirname(witness)))
+      return pass(`${witness} is missing, and is written before the next email or job`);
     return warn(
       `${witness} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
     );
@@ -113,14 +115,16 @@ export async function checkDates(reader: Reader, state: State, now: Date): Promi
   return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 
-export async function checkDisk({ dataDir, historyFile }: Workspace): Promise<Verdict> {
-  let place = dataDir;
-  while (!(await exists(place))) place = dirname(place);
-  const isWritable = await access(`${place}/.`, constants.W_OK).then(
+const isWritable = (directory: string): Promise<boolean> =>
+  access(`${directory}/.`, constants.W_OK).then(
     () => true,
     () => false,
   );
-  if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
+
+export async function checkDisk({ dataDir, historyFile }: Workspace): Promise<Verdict> {
+  let place = dataDir;
+  while (!(await exists(place))) place = dirname(place);
+  if (!(await isWritable(place))) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
   const free = await freeDisk(place);
   // The next version is written beside the last one.
   const needed = (await stat(historyFile).catch(ignoreMissing))?.size ?? 0;

@@ -144,6 +144,23 @@ describe('the facts about a project', () => {
 
 test.each<[what: string, Partial<OperationsStatus>, line: string]>([
   [
+    'a step that goes on later, and why',
+    {
+      runs: [
+        {
+          step: 'report',
+          started_at: at('18T03:00:00'),
+          outcome: 'later',
+          resume_at: null,
+          summary: '0 emails sent; the mail server is off',
+          done_at: null,
+          failures: 1,
+        },
+      ],
+    },
+    'last report  not finished, Nov 18, 2026 at 03:00 UTC: 0 emails sent; the mail server is off',
+  ],
+  [
     'emails that wait for a mail server',
     {
       writtenDeliveries: [
