@@ -73,6 +73,12 @@ describe('an outage', () => {
     expect(await outages()).toMatchObject([{ days: 0 }]);
   });
 
+  it('is no day before the first views of a new site', async () => {
+    await empty('2024-11-18', '2026-10-11');
+    await empty('2026-10-20', '2026-10-20');
+    expect(await outages()).toEqual([{ first: '2026-10-20', last: '2026-10-20', days: 1 }]);
+  });
+
   it('is not known while the views of the last days may still come', async () => {
     await empty('2026-11-12', '2026-11-15');
     expect(await outages()).toMatchObject([{ days: 0 }]);

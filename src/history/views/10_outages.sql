@@ -1,4 +1,5 @@
--- Grain: one row per project and day on which the platform counted nothing, although the same weekday usually has views.
+-- Grain: one row per project and day on which the platform counted nothing, although the same weekday usually has views, and
+-- there were some before.
 -- `is_filled` if they came after all. Only here is defined what an outage is.
 CREATE OR REPLACE VIEW internal.outages AS
 WITH
@@ -27,10 +28,13 @@ WITH
     GROUP BY ALL
   ),
 
+  -- Before its first views, the site did not exist.
+  born AS (SELECT project, min(day) AS viewed_from FROM days WHERE total > 0 GROUP BY project),
+
   -- Half a year before and after, in whole quarters, because many days may be empty.
   around AS (
     SELECT project, day, is_filled, isodow(day) AS weekday, 4 * year(day) + quarter(day) + quarters AS quarter
-    FROM empty CROSS JOIN range(-2, 3) AS quarters (quarters)
+    FROM (FROM empty JOIN born USING (project) WHERE day >= viewed_from) CROSS JOIN range(-2, 3) AS quarters (quarters)
   )
 
 SELECT project, day, any_value(is_filled) AS is_filled
