@@ -7,6 +7,7 @@ import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import type { Using } from '../steps/parts.js';
+import { readWritten } from '../steps/unsent.js';
 import type { RunOutcome } from '../service/run.js';
 
 /** What to do about emails that were written to files. */
@@ -18,7 +19,7 @@ type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 export function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
   { workspace, state }: Using<'workspace' | 'state'>,
-  runtime: EmailScreen,
+  runtime: EmailScreen & Pick<Runtime, 'now'>,
 ): string[] {
   const { projects } = workspace;
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
@@ -29,7 +30,10 @@ export function mailLines(
   const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
   const isLatest = ({ report, project, period }: Delivery) =>
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
-  const known = all.filter((one) => one.state !== 'unknown' && (isLatest(one) || isNew(one)));
+  const written = readWritten(state, workspace, runtime.now()).map(({ attempt }) => attempt);
+  const isKnown = (one: Delivery) =>
+    one.state === 'written' ? written.includes(one.attempt) : one.state !== 'unknown' && isLatest(one);
+  const known = all.filter((one) => isKnown(one) || (one.state !== 'unknown' && isNew(one)));
   const isWritten = known.some(({ state }) => state === 'written') && workspace.invocation.sandbox !== true;
   const nameOf = (id: string): string =>
     id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);

@@ -26,6 +26,7 @@ import { readLastRuns, readOutages } from '../state/runs.js';
 import { whyIncomplete } from '../state/witness.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readFutureRecords } from '../steps/history.js';
+import { readWritten } from '../steps/unsent.js';
 import { keyProblem } from './findings.js';
 
 /** What the status is read from. */
@@ -165,20 +166,19 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
       .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
       .filter((failed) => !deliveries.some((later) => isLater(later, failed)))
       .map((failed) => deliveryKey.extend({ note: deliveryRow.shape.note }).parse(failed)),
-    /** Emails of the last period of each report that were only written to a file, for want of a mail server. */
-    writtenDeliveries: configuration === undefined ? [] : writtenOf(deliveries),
+    /** Emails that were only written to a file, and are sent once there is a mail server. */
+    writtenDeliveries:
+      configuration === undefined
+        ? []
+        : readWritten(state, workspace, now).map(({ report, period, recipient, note }) => {
+            return { report, period, recipient, file: note };
+          }),
     /** Emails and posts that have not been sent yet, and why. */
     waitingDeliveries: triedWithin(RETRIED_DAYS, 'waiting').map(({ report, period, recipient, note }) => {
       return { report, period, recipient, note };
     }),
   };
 }
-
-const writtenOf = (deliveries: readonly Delivery[]) =>
-  deliveries
-    .filter(({ report, state }) => report !== ALERT && state === 'written')
-    .filter((one) => deliveries.every((other) => !isSameReport(other, one) || other.period <= one.period))
-    .map(({ report, period, recipient, note }) => ({ report, period, recipient, file: note }));
 
 const isSameReport = (one: Delivery, { report, project }: Delivery): boolean =>
   one.report === report && one.project === project;

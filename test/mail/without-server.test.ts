@@ -7,16 +7,18 @@ import { outboxTransport } from '../../src/mail/transport.js';
 import { mailLines } from '../../src/print/emails.js';
 import { readDeliveries } from '../../src/state/emails.js';
 import { reportStep } from '../../src/steps/report.js';
+import { readWritten } from '../../src/steps/unsent.js';
 import { runtimeIn } from '../run-cli.js';
 import { partsOf } from '../steps/parts-of.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
 
-const settings = settingsSchema.parse({
+const CONFIGURED = {
   baseUrl: 'http://127.0.0.1',
   projects: [{ id: 'prj_1', name: 'Acme Docs' }],
   mail: { from: 'Readership <readership@example.com>' },
   reports: { weekly: { to: ['docs@example.com', 'lead@example.com'] } },
-});
+};
+const settings = settingsSchema.parse(CONFIGURED);
 const MONDAY = '2026-11-16T03:00:00Z';
 const NEXT_MONDAY = '2026-11-23T03:00:00Z';
 
@@ -71,6 +73,22 @@ describe('without a mail server', () => {
     expect((await report('2026-11-20T04:00:00Z', { hasServer: true })).detail.deliveries).toEqual([]);
     expect(await received('docs@example.com')).toEqual(['Nov 9']);
     expect(statesOf('2026-W46')).toEqual(['docs@example.com sent 2', 'lead@example.com sent 2']);
+  });
+
+  it('is no longer called unsent once it is sent, its recipient is removed, or one about all projects was sent', async () => {
+    await report(MONDAY, { hasServer: false });
+    const unsent = (to: readonly string[], digest: boolean) => {
+      const weekly = { to, digest };
+      const changed = settingsSchema.parse({ ...CONFIGURED, reports: { weekly } });
+      const workspace = { settings: changed, projects: changed.projects };
+      return readWritten(test.state, workspace, new Date(MONDAY)).map(({ recipient }) => recipient);
+    };
+    const both = ['docs@example.com', 'lead@example.com'];
+    expect(unsent(both, false)).toEqual(both);
+    expect(unsent(['Lead@example.com'], false)).toEqual(['lead@example.com']);
+    expect(unsent(both, true)).toEqual([]);
+    await report('2026-11-20T03:00:00Z', { hasServer: true });
+    expect(unsent(both, false)).toEqual([]);
   });
 
   it('that of an earlier week is not sent', async () => {
