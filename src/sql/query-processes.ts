@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
@@ -45,8 +47,9 @@ const END_MS = 6_000;
 const MOST_COUNTED = 100_000;
 const MOST_COUNTED_CHARACTERS = 20_000_000;
 
-/** The command line of this package. */
-const CLI = packageFile('dist/cli.js');
+const own = fileURLToPath(new URL('../cli.js', import.meta.url));
+/** The command line of the same build; where the sources themselves run, of the newest. */
+const CLI = existsSync(own) ? own : packageFile('dist/cli.js');
 
 /** A `readership sql` that waits for its query. */
 interface Child extends ReturnType<typeof startNode> {
