@@ -6,12 +6,10 @@ import { dayOf } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { chatMessageIn, plainText } from '../format/chat.js';
-import { plainDayRange } from '../format/days.js';
-import { counted } from '../format/numbers.js';
 import { dateOf, type Reader } from '../history/duckdb.js';
 import { type QueryRows, ROWS_IN_MAIL, runQueries, tablesOf } from './answers.js';
 import { chartsOf, readNotes } from './charts.js';
-import { cautionsOf, type ModelContext, type NothingLoadedError, readCoverage } from './coverage.js';
+import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { linksOf } from './pages.js';
@@ -29,9 +27,9 @@ export interface ReportPlace {
 }
 
 /** Without a `siteUrl`, paths are not links. */
-type ReportedProject = Pick<ProjectSettings, 'id' | 'name' | 'siteUrl'>;
+export type ReportedProject = Pick<ProjectSettings, 'id' | 'name' | 'siteUrl'>;
 
-interface ReportRequest {
+export interface ReportRequest {
   readonly report: ReportDefinition;
   readonly period: Period;
   /** Only the pages whose paths fit, such as `/sdks/**`. */
@@ -156,7 +154,7 @@ interface Heading {
 }
 
 /** The forms of a report, each filled when it is asked for, from what `shownIn` says is shown in it. */
-async function formsOf(
+export async function formsOf(
   { settings, workspaceDir, invocation }: ReportPlace,
   name: string,
   heading: Heading,
@@ -203,40 +201,4 @@ async function formsOf(
       };
     },
   };
-}
-
-/**
- * Reports about several projects as one email, the largest news first: its headline is the subject. Then come the projects
- * with nothing loaded for the period.
- */
-export async function digestOf(
-  place: ReportPlace,
-  { report: { title }, period, cautions = [], unsent = [] }: ReportRequest,
-  reports: readonly PreparedReport[],
-  empty: readonly { readonly item: ReportedProject; readonly error: NothingLoadedError }[],
-) {
-  const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
-  const editions = reports
-    .toSorted((one, two) => stakeOf(two) - stakeOf(one))
-    .map(({ news, preheader, pageUrl }) => ({ news: news(), preheader, pageUrl }));
-  const [first] = editions;
-  const without = empty.map(({ item: { id, name }, error: { history } }) => ({ id, name, history }));
-  const more = editions.length + without.length - 1;
-  const others = more === 0 ? '' : `; ${counted(more, 'more project')}`;
-  const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
-  const { serve } = place.settings;
-  const pageUrl = serve?.url === undefined ? null : `${serve.url}/reports`;
-  const heading = { subject, preheader: first?.preheader ?? '', pageUrl };
-  const shown = {
-    period,
-    cautions,
-    unsent: unsent.map((range) => ({ range, page: pageUrl })),
-    editions,
-    without,
-    others: more,
-    report: { title },
-  };
-  const { chat, email } = await formsOf(place, 'digest', heading, () => shown);
-  const model = { projects: reports.map(({ model }) => model), without };
-  return { subject, pageUrl, model, chat, email };
 }

@@ -12,7 +12,8 @@ import { ALL_PROJECTS, type DeliveryAdmission, type Figures, type Sent } from '.
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Period, periodOf } from '../reports/period.js';
-import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
+import { digestOf } from '../reports/digest.js';
+import { prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails.js';
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
