@@ -15,6 +15,9 @@ import { findDifferingDays, probeTotals } from './totals.js';
 
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
+/** A final day was not smaller before, or it would be inconsistent. */
+const SETTLED = { isSettled: true, wasSmaller: false } as const;
+
 /** What a comparison of stored days with the platform found. */
 export interface CheckedDays {
   readonly days: number;
@@ -91,20 +94,22 @@ async function compare(
   const stored = known.filter(isKept);
   const retention = new Retention(task, { signal });
   const differing: Day[] = [];
-  const unkept = known.filter((one) => !isKept(one)).map(({ day }) => day);
-  const forgotten = [...unkept];
+  const forgotten = known.filter((one) => !isKept(one)).map(({ day }) => day);
+  let isSure = false;
   const refused: Day[] = [];
   for await (const found of findDifferingDays(client, stored, { signal }, refused)) {
     const { day } = found.stored;
-    const isFirst = differing.length + forgotten.length === unkept.length;
-    if (isFirst && (await hasPageTotals(client, day, { signal }))) {
-      await recordFact(state, project, DISAGREEMENT, 'page totals', now());
-      return INCOMPARABLE;
+    const isFewer = isSmaller(found.platform, found.stored);
+    // The totals of one page are never larger than those of all rows.
+    if (isFewer && !isSure) {
+      if (await hasPageTotals(client, day, { signal })) {
+        await recordFact(state, project, DISAGREEMENT, 'page totals', now());
+        return INCOMPARABLE;
+      }
+      isSure = true;
     }
-    const isGone =
-      isSmaller(found.platform, found.stored) &&
-      (await retention.judge({ day, platform: found.platform, isSettled: true, wasSmaller: false })) ===
-        'deleted';
+    const verdict = isFewer && (await retention.judge({ ...SETTLED, day, platform: found.platform }));
+    const isGone = verdict === 'deleted';
     (isGone ? forgotten : differing).push(day);
     if (!marks || isGone) continue;
     // Days also differ if sums cannot be trusted.
