@@ -4,7 +4,7 @@ import { ENDED_STATUSES } from '../api/schema.js';
 import { dayOf } from '../day.js';
 import { duration, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { escapeLines, escapeUnsafe, indented, section, shortened } from '../format/text.js';
+import { escapeLines, escapeUnsafe, indented, section, shortened, shownPath } from '../format/text.js';
 import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
 import type { Unsettled } from '../service/status.js';
 import type { Job, RecordedChange } from '../state/jobs.js';
@@ -62,7 +62,7 @@ export const unsettledPromptLines = ({
 }: Pick<Unsettled, 'unknownJobs' | 'unknownMessages' | 'lateJobs'>): string[] => [
   ...unknownJobs.map(
     ({ id, path }) =>
-      `job ${id} (${path}) may or may not exist: readership jobs settle ${id} ${NEXT.unknown}`,
+      `job ${id} (${shownPath(path)}) may or may not exist: readership jobs settle ${id} ${NEXT.unknown}`,
   ),
   ...unknownMessages.map(
     ({ id, job }) =>
@@ -70,7 +70,7 @@ export const unsettledPromptLines = ({
   ),
   ...lateJobs.map(
     (job) =>
-      `job ${job.id} (${job.path}) has been ${lateWords(job)}. Look at it on the platform; if it is over: readership jobs settle ${job.id} --ended`,
+      `job ${job.id} (${shownPath(job.path)}) has been ${lateWords(job)}. Look at it on the platform; if it is over: readership jobs settle ${job.id} --ended`,
   ),
 ];
 
