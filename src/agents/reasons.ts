@@ -93,7 +93,9 @@ export function reasonWords(reason: Reason): string {
     case 'rejected':
       return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you approve it`;
     case 'skipped':
-      return reason.until === null ? 'skipped by your team' : `skipped by your team until ${longDay(reason.until)}`;
+      return reason.until === null
+        ? 'skipped by your team'
+        : `skipped by your team until ${longDay(reason.until)}`;
   }
 }
 

@@ -124,7 +124,8 @@ const isWritable = (directory: string): Promise<boolean> =>
 export async function checkDisk({ dataDir, historyFile }: Workspace): Promise<Verdict> {
   let place = dataDir;
   while (!(await exists(place))) place = dirname(place);
-  if (!(await isWritable(place))) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
+  if (!(await isWritable(place)))
+    return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
   const free = await freeDisk(place);
   // The next version is written beside the last one.
   const needed = (await stat(historyFile).catch(ignoreMissing))?.size ?? 0;

@@ -49,7 +49,9 @@ it('what is decided while an export runs is stored at once, and sent afterwards'
   );
   const skipped = endedWith(0, await run('improve', '--skip', '/guides/page-4'));
   expect(skipped.stdout).toContain('/guides/page-4: skipped');
-  expect((await run('improve', '--apply', '/guides/page-4')).stdout).toContain('no job: skipped by your team');
+  expect((await run('improve', '--apply', '/guides/page-4')).stdout).toContain(
+    'no job: skipped by your team',
+  );
   endedWith(0, await run('improve', '--unskip', '/guides/page-4'));
   expect(jobs().map(({ state, is_approved }) => [state, is_approved])).toEqual([['planned', true]]);
   expect(created()).toBe(0);
