@@ -12,7 +12,7 @@ import { type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { post } from './channel.js';
 import type { OutgoingMessage } from './compose.js';
-import { type DeliveryAdmission, mayBeTried, type Sent, settled } from './delivery.js';
+import { type DeliveryAdmission, mayBeTried, mayHaveArrived, type Sent, settled } from './delivery.js';
 import type { MailTransport } from './transport.js';
 
 /** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
@@ -116,7 +116,9 @@ async function sendOnce(
       unmark();
       return undefined;
     }
-    const after = settled(delivery, { kind, words }, now());
+    // Who was sent it before is not sent it again because a file was asked for.
+    const isKept = kind === 'written' && before !== undefined && mayHaveArrived(before);
+    const after = isKept ? before : settled(delivery, { kind, words }, now());
     storeDelivery(state, after);
     return after;
   };

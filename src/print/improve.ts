@@ -74,7 +74,8 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
   }
   lines.push(...leftOutLines(plan, rules, isShort ? LEFT_OUT_SHOWN : Infinity, width));
   if (details !== undefined) lines.push('', ...indented([variantWords(plan, rules)]));
-  if (details?.others !== undefined) lines.push('', ...indented([otherWords(details.others)]));
+  if (details?.others !== undefined && details.others.views > 0)
+    lines.push('', ...indented([otherWords(details.others)]));
   if (flagged.length + Math.min(waiting.length, toSend.count) > 0)
     lines.push('', `Nothing was created. To create the jobs: readership improve --apply`);
   const [first] = flagged;

@@ -8,10 +8,16 @@ import { inSequence, longDay, shortDayRange } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
-import { ALL_PROJECTS, type DeliveryAdmission, type Figures, type Sent } from '../mail/delivery.js';
+import {
+  ALL_PROJECTS,
+  type DeliveryAdmission,
+  type Figures,
+  mayHaveArrived,
+  type Sent,
+} from '../mail/delivery.js';
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
-import { type Period, periodOf } from '../reports/period.js';
+import { type Calendar, type Period, periodNamed, periodOf } from '../reports/period.js';
 import { digestOf } from '../reports/digest.js';
 import { prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails.js';
@@ -19,7 +25,6 @@ import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import type { Using, WorkspaceView } from './parts.js';
-import { unsentBefore } from './unsent.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
@@ -166,4 +171,29 @@ function lateData(audience: MailAudience, sent: Delivery, period: Period, now: F
   const after = inSequence(changed.map(({ now }) => thousands(now)));
   const said = audience.digest ? 'added up to' : 'said';
   return [`The email about ${shortDayRange(period)} ${said} ${before}; with late data, it is now ${after}.`];
+}
+
+/** An email names no more periods than these, the newest. */
+const MOST_NAMED = 8;
+
+/**
+ * The periods before this one that nobody was sent anything about, since the last one that somebody was: after weeks
+ * offline, only the newest is emailed. The oldest first; none before the first email.
+ */
+export function unsentBefore(state: State, mailing: Mailing, { kind, first }: Period, calendar: Calendar) {
+  const lastDays = deliveriesOf(state, mailing)
+    .filter(mayHaveArrived)
+    .filter(({ recipient }) => mailing.audience.to.some((to) => isSameRecipient(to, recipient)))
+    .flatMap(({ period }) => periodNamed(period, calendar)?.last ?? [])
+    .filter((last) => last < first);
+  const newest = lastDays.toSorted().at(-1);
+  const unsent: Period[] = [];
+  // A report about agents says how everything stands now, whatever was sent before.
+  if (newest === undefined || mailing.report.model === 'improve') return unsent;
+  for (let end = addDays(first, -1); end > newest && unsent.length < MOST_NAMED;) {
+    const period = periodOf(kind, end, calendar);
+    unsent.unshift(period);
+    end = addDays(period.first, -1);
+  }
+  return unsent;
 }

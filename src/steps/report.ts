@@ -18,7 +18,6 @@ import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, type StepResult, withOutage } from './step.js';
-import { unsentBefore } from './unsent.js';
 import { readLastRuns } from '../state/runs.js';
 import {
   deliveriesOf,
@@ -27,6 +26,7 @@ import {
   readViews,
   type SendingParts,
   sendMailing,
+  unsentBefore,
 } from './mailing.js';
 
 interface Reported extends Sent {

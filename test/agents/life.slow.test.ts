@@ -32,7 +32,7 @@ describe('the whole life of jobs, on the command line', () => {
   it('shows the plan, and creates nothing', async () => {
     const { code, stdout } = await run('improve', '--verbose');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/rank +page +views a week +people +AI +trend/);
+    expect(stdout).toMatch(/rank +page +views a week +people +AI +change/);
     expect(stdout).toMatch(/\/guides\/page-1 +on the list of pages that agents leave alone/);
     expect(stdout).toContain('    | "/guides/page-2"');
     type Plan = Record<'flagged' | 'leftOut', { evidence: object }[]>;

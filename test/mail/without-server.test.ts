@@ -6,8 +6,11 @@ import { day } from '../../src/day.js';
 import { outboxTransport } from '../../src/mail/transport.js';
 import { mailLines } from '../../src/print/emails.js';
 import { readDeliveries } from '../../src/state/emails.js';
+import { findReport } from '../../src/reports/definition.js';
+import { lastEnded } from '../../src/reports/period.js';
+import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
-import { readWritten } from '../../src/steps/unsent.js';
+import { readWritten } from '../../src/mail/written.js';
 import { runtimeIn } from '../run-cli.js';
 import { partsOf } from '../steps/parts-of.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
@@ -105,6 +108,11 @@ describe('without a mail server', () => {
   it('what was sent before the server was taken away is not written or sent again', async () => {
     await report(MONDAY, { hasServer: true });
     await report('2026-11-17T03:00:00Z', { hasServer: false });
+    const parts = partsAt('2026-11-17T04:00:00Z', false);
+    const period = lastEnded('week', new Date(MONDAY), settings.reports);
+    // As `report send --force` does.
+    for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', undefined)))
+      await sendMailing(parts, mailing, period, mailing.audience.to, 'force');
     await report('2026-11-18T03:00:00Z', { hasServer: true });
     expect(await received('docs@example.com')).toEqual(['Nov 9']);
     expect(statesOf('2026-W46')).toEqual(['docs@example.com sent 1', 'lead@example.com sent 1']);

@@ -204,8 +204,8 @@ test('each page is listed once, with the numbers for which it was chosen', async
   expect(rows).toEqual([
     '|/changelog|–|–|–|Review #2 →|Job 2, flagged on Nov 12, 2026, open since Nov 10, 2026|Much read.|',
     '|/quickstart|1,205|870|−12%|Review #1 →|Job 1, flagged on Nov 12, 2026, open since Nov 16, 2026|',
-    '|/sdks/go|1,205|870|−12%|Running|flagged Nov 12, 2026|',
-    '|/sdks/rust|1,204|870|+25%|No job yet|flagged Nov 17, 2026|#3 of 412 pages.|',
+    '|/sdks/go|1,205|870|−12%|Running|Flagged on Nov 12, 2026|',
+    '|/sdks/rust|1,204|870|+25%|No job yet|Flagged on Nov 17, 2026|#3 of 412 pages.|',
     '|/sdks/c|1,204|870|+25%|Next in line|#5 of 412 pages.|',
     '|/sdks/lua|1,204|870|+25%|Next in line|#7 of 412 pages.|',
   ]);

@@ -11,6 +11,7 @@ import { type Delivery, storeDelivery } from '../../src/state/emails.js';
 import { delivery } from '../mail/letters.js';
 import { openTestState } from '../open-state.js';
 import { runtimeIn } from '../run-cli.js';
+import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 
 const MINUTE_MS = 60_000;
@@ -65,7 +66,9 @@ it.each([
 
 it('names what may or may not have been sent after each report step, until it is settled', async () => {
   const cwd = await tempDir();
-  await writeFile(join(cwd, 'readership.yaml'), 'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\n');
+  // A refused key ends the export at once.
+  const { baseUrl } = await serve((_, response) => response.writeHead(401).end());
+  await writeFile(join(cwd, 'readership.yaml'), `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n`);
   const clock = { now: new Date('2026-11-16T05:00:00Z') };
   const { runtime } = runtimeIn(cwd, {
     now: () => clock.now,
