@@ -117,8 +117,8 @@ async function sendOnce(
       return undefined;
     }
     // Who was sent it before is not sent it again because a file was asked for.
-    const isKept = kind === 'written' && before !== undefined && mayHaveArrived(before);
-    const after = isKept ? before : settled(delivery, { kind, words }, now());
+    const kept = kind === 'written' && before !== undefined && mayHaveArrived(before) ? before : undefined;
+    const after = kept ?? settled(delivery, { kind, words }, now());
     storeDelivery(state, after);
     return after;
   };
