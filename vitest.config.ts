@@ -11,13 +11,24 @@ const DECISIONS = [
 
 /** The files that take longest, the longest first: where tests never ran, their times are not known. */
 const LONGEST = [
-  ...['commands/late-platform.slow', 'web/use.slow', 'installed/package.slow', 'web/hostile.slow'],
-  ...['secrets/faults.slow', 'secrets/commands.slow', 'commands/bad-input.slow', 'commands/backup.slow'],
-  ...['commands/loss.slow', 'agents/life.slow', 'commands/clock.slow', 'commands/copies.slow'],
-  ...['commands/report-send.slow', 'service/year.slow', 'tutorial.slow'],
-  ...['commands/permissions.slow', 'steps/late-data.slow', 'commands/full-disk.slow'],
-  ...['export/hostile', 'web/access', 'export/behaviors', 'web/pages', 'mail/report-step'],
-  ...['history/dataset/dataset', 'history/write', 'export/export', 'commands/run'],
+  ...[
+    'commands/loss.slow',
+    'commands/sending.slow',
+    'commands/decisions.slow',
+    'commands/late-platform.slow',
+  ],
+  ...['installed/package.slow', 'service/year.slow', 'web/use.slow', 'commands/bad-input.slow'],
+  ...['secrets/commands.slow', 'secrets/faults.slow', 'commands/copies.slow', 'commands/files-beside.slow'],
+  ...['web/hostile.slow', 'commands/report-send.slow', 'commands/sql.slow', 'commands/damaged.slow'],
+  ...[
+    'mail/report-step',
+    'export/behaviors',
+    'web/pages',
+    'export/hostile',
+    'web/access',
+    'export/retention',
+  ],
+  ...['mail/without-server', 'mail/own-reports', 'history/dataset/dataset', 'mail/server-pauses'],
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Short files come last, so that all workers are busy until the end. */
