@@ -19,7 +19,7 @@ import { expectedRows, type ExportPlan, planExport, type PlannedDay } from './pl
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { readFact, recordFact } from '../state/facts.js';
-import { forgetFailuresBefore } from '../state/days.js';
+import { forgetFailuresBefore, forgetPages, readUnfinishedDays } from '../state/days.js';
 import { storeEmptyDays } from './store-day.js';
 
 /** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
@@ -62,6 +62,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   let stopped: unknown;
   try {
     if (!reload) {
+      await forgetFinished(task, plan);
       check = await checkRecentDays(task).catch((error: unknown) => {
         // A check that fails for another reason does not delay the days.
         if (error instanceof PausedError || error instanceof AdditivityError) throw error;
@@ -91,6 +92,18 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     stopped = error;
   }
   return { plan, results, stopped, check, disagreement: found() };
+}
+
+/** Forgets what was kept of days that are final: a process that was killed stored them, and could not say so. */
+async function forgetFinished({ history, state, project }: ExportTask, plan: ExportPlan): Promise<void> {
+  const unfinished = [...readUnfinishedDays(state, project).keys()];
+  if (unfinished.length === 0) return;
+  const records = await readDayRecords({ history, state }, project);
+  const planned = new Set(plan.days.map(({ day }) => day));
+  const finished = unfinished.filter((day) => records.get(day)?.state === 'final' && !planned.has(day));
+  await state.transaction(() => {
+    for (const day of finished) forgetPages(state, { project, day });
+  });
 }
 
 /** The plan of a range, in which days that were read just now are days to load, not read before. */
