@@ -8,7 +8,9 @@ import {
   type Measured,
   measure,
   node,
+  type Program,
   readership,
+  readershipOf,
   withServer,
 } from './processes.js';
 import { alternate, print, seconds, thousands } from './rounds.js';
@@ -17,15 +19,22 @@ import { configure, firstOf } from './workspace.js';
 const ROUNDS = 5;
 const PATHS = 5_000;
 
-/** Compares exports with the bare loop of their requests and, with `withRivals`, with other programs. */
-export async function measureExports({ withRivals }: { readonly withRivals: boolean }): Promise<void> {
+interface Rivals {
+  /** Whether dlt and a plain script run too. */
+  readonly withRivals: boolean;
+  /** Built checkouts of other versions, which run too. */
+  readonly checkouts: readonly string[];
+}
+
+/** Compares exports with the bare loop of their requests and with rivals. */
+export async function measureExports({ withRivals, checkouts }: Rivals): Promise<void> {
   print('export', 'program', 'time', 'processor', 'memory', 'fsyncs', 'time of the export over it');
   print('---', '---', '--:', '--:', '--:', '--:', '--:');
   await inTemporaryDirectory(async (venv) => {
     const python = withRivals ? installRivals(venv) : undefined;
     for (const latencyMs of [0, 50])
       await withServer({ paths: PATHS, latencyMs }, (baseUrl) =>
-        compareExports(`450,000 rows, ${latencyMs} ms`, { baseUrl, days: 90 }, ROUNDS, python),
+        compareExports(`450,000 rows, ${latencyMs} ms`, { baseUrl, days: 90 }, ROUNDS, { python, checkouts }),
       );
   });
   await withServer({ paths: PATHS }, (baseUrl) =>
@@ -54,19 +63,24 @@ interface Exported {
   readonly projects?: number;
 }
 
+const NO_RIVALS = { python: undefined, checkouts: [] };
+
 const compareExports = (
   what: string,
   { baseUrl, days, projects = 1 }: Exported,
   rounds: number,
-  python?: string,
+  {
+    python,
+    checkouts,
+  }: { readonly python: string | undefined; readonly checkouts: readonly string[] } = NO_RIVALS,
 ): Promise<void> =>
   inTemporaryDirectory(async (directory) => {
     let run = 0;
     const first = firstOf(days);
-    const newWorkspace = async () => {
+    const newWorkspace = async (history = {}) => {
       const own = join(directory, String(run++));
       await mkdir(own);
-      await configure(own, baseUrl, first, projects);
+      await configure(own, baseUrl, first, projects, history);
       return own;
     };
     const script = (file: string) => async () => ({
@@ -79,8 +93,14 @@ const compareExports = (
       'DuckDB, from files': async () => node(here('files.js'), files, await newWorkspace()),
     };
     if (python !== undefined) await saveResponses(baseUrl, first, days, files);
+    const others = checkouts.map((checkout) => [
+      checkout,
+      // 0.4 sends 100 requests an hour unless it is told otherwise.
+      async () => readershipOf(checkout, await newWorkspace({ requestsPerHour: 1_000_000 }), 'export'),
+    ]);
     const programs = {
       'readership export': async () => readership(await newWorkspace(), 'export'),
+      ...(Object.fromEntries(others) as Record<string, () => Promise<Program>>),
       'bare loop': () => Promise.resolve(node(here('bare-loop.js'), baseUrl, first, days * projects)),
       ...(python === undefined ? {} : rivals),
     };

@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- [PART…] [--rivals] [--large]`: measures exports, nights and commands as whole processes, with their
- * children, on one machine with Linux. The parts are export, nights, start, queries and web; by default, all of them.
- * `--rivals` installs dlt, aiohttp, pyarrow and DuckDB for Python and compares exports with them; `--large` adds histories
- * of 100 million rows. Compare ratios between machines.
+ * `npm run bench -- [PART…] [--rivals] [--beside=CHECKOUT…] [--large]`: measures exports, nights and commands as whole
+ * processes, with their children, on one machine with Linux. The parts are export, nights, start, queries and web; by
+ * default, all of them. `--rivals` installs dlt, aiohttp, pyarrow and DuckDB for Python and compares exports with them;
+ * `--beside` compares them with those of another version, in a checkout that is built; `--large` adds histories of 100
+ * million rows. Compare ratios between machines.
  */
 import { cpus } from 'node:os';
 import { addDays } from '../src/day.js';
@@ -23,7 +24,7 @@ const SHAPES = {
 };
 
 const PARTS = {
-  export: () => measureExports({ withRivals }),
+  export: () => measureExports({ withRivals, checkouts }),
   nights: measureNights,
   start: measureStart,
   queries: measureQueries,
@@ -32,6 +33,7 @@ const PARTS = {
 
 const values = process.argv.slice(2);
 const withRivals = values.includes('--rivals');
+const checkouts = values.flatMap((value) => /^--beside=(.+)$/.exec(value)?.[1] ?? []);
 const isLarge = values.includes('--large');
 
 async function measureNights(): Promise<void> {

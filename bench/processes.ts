@@ -31,9 +31,13 @@ export const node = (script: string, ...values: readonly (string | number)[]): P
   command: [process.execPath, '--import', here('usage.js'), script, ...values.map(String)],
 });
 
-/** The built command line in a workspace. */
+/** The built command line of a checkout in a workspace. */
+export const readershipOf = (checkout: string, directory: string, ...values: readonly string[]): Program =>
+  node(join(checkout, 'dist/cli.js'), ...values, '--config', join(directory, 'readership.yaml'));
+
+/** The built command line of this checkout in a workspace. */
 export const readership = (directory: string, ...values: readonly string[]): Program =>
-  node(here('../dist/cli.js'), ...values, '--config', join(directory, 'readership.yaml'));
+  readershipOf(here('..'), directory, ...values);
 
 /** Clock ticks of Linux in a second, for programs. */
 const TICKS = 100;

@@ -19,13 +19,19 @@ export const yesterday = (): Day => lastEndedDay(new Date());
 export const firstOf = (days: number): Day => addDays(yesterday(), 1 - days);
 
 /** Writes the configuration of a workspace with some projects, whose history begins on `first`. */
-export const configure = (directory: string, baseUrl: string, first: Day, projects = 1): Promise<void> =>
+export const configure = (
+  directory: string,
+  baseUrl: string,
+  first: Day,
+  projects = 1,
+  history: Readonly<Record<string, unknown>> = {},
+): Promise<void> =>
   writeFile(
     join(directory, 'readership.yaml'),
     JSON.stringify({
       baseUrl,
       projects: Array.from({ length: projects }, (_, index) => ({ id: `prj_${index}` })),
-      history: { start: first },
+      history: { start: first, ...history },
     }),
   );
 
