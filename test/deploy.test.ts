@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -8,9 +8,9 @@ import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { cronProblem } from '../src/config/cron.js';
 import { callCli } from './run-cli.js';
+import { tempDir } from './temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '..');
-const CODE = '/opt/readership';
 const WORKSPACE = '/srv/readership';
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
 
@@ -70,9 +70,10 @@ describe('the files of deploy/', () => {
 
   it('use the right paths and the current version', async () => {
     const { version, bin } = await readPackage();
-    const program = join(CODE, bin.readership);
-    for (const file of ['readership.service', 'crontab', 'Dockerfile'])
-      expect(await read(`deploy/${file}`)).toContain(program);
+    expect(await read('deploy/Dockerfile')).toContain(join('/opt/readership', bin.readership));
+    // Where `npm install --global --prefix /usr/local` puts the command.
+    expect(await read('deploy/readership.service')).toContain('ExecStart=/usr/local/bin/readership start');
+    expect(await read('deploy/crontab')).toContain('PATH=/usr/local/bin:$PATH readership run');
     const naming = ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'deploy/compose.yaml'];
     for (const file of [...naming, 'docs/operations.md'])
       for (const [, tag] of (await read(file)).matchAll(/readership:(\d[\w.]*)/g))
@@ -189,14 +190,13 @@ describe('deploy/readership.service', () => {
   it.skipIf(systemdAnalyze === undefined).each(['readership.service', 'readership@.service'])(
     '%s passes systemd-analyze',
     async (name) => {
-      const file = join(ROOT, 'deploy', name);
+      // The command is not installed here.
+      const file = join(await tempDir(), name);
+      await writeFile(file, (await read(`deploy/${name}`)).replace('/usr/local/bin/readership', '/bin/true'));
       const { stderr } = await promisify(execFile)(systemdAnalyze ?? '', ['verify', file]).catch(
         (error: unknown) => ({ stderr: String(error) }),
       );
-      // Node.js may be installed elsewhere.
-      expect(
-        stderr.split('\n').filter((line) => line.includes('readership') && !line.includes('/usr/bin/node')),
-      ).toEqual([]);
+      expect(stderr.split('\n').filter((line) => line.includes('readership'))).toEqual([]);
     },
   );
 });
