@@ -1,4 +1,4 @@
--- Grain: one row per page that the latest selection flagged, and one for each of the first pages next in line, most
+-- Grain: one row per page that the latest selection flagged, and one for each of the first pages up next, most
 -- viewed first. Leaves out pages that got a job since: jobs.sql lists those.
 SELECT
   choice.path,

@@ -46,7 +46,7 @@ const reasonSchema = z.discriminatedUnion('code', [
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
 ]);
 
-/** Why a page is flagged for a job, is next in line or is left out: a code and its details. */
+/** Why a page is flagged for a job, is up next or is left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
 type RankedReason = z.infer<typeof rankedReason>;
 

@@ -1,6 +1,7 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
+import { selectingNow } from '../agents/current-selection.js';
 import { withHistory } from '../app/state.js';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
@@ -44,17 +45,24 @@ export async function renderReport(
   for (const message of report.notices) runtime.output.note(message);
   const now = runtime.now();
   const period = choosePeriod(report.period, options.period, now, settings.reports);
-  const { results: files, empty } = await withHistory(workspace, ({ history }) =>
-    eachLoaded(projects, async (project) => {
-      const prepared = await prepareReport(workspace, history, project, { report, period, now });
+  const { results: files, empty } = await withHistory(workspace, ({ history, state }) => {
+    const selectNow = selectingNow({
+      reader: history,
+      state,
+      rules: settings.improve,
+      now,
+      signal: runtime.signal,
+    });
+    return eachLoaded(projects, async (project) => {
+      const prepared = await prepareReport(workspace, history, project, { report, period, now, selectNow });
       return writeReport(
         prepared,
         { reportsDir: workspace.reportsDir, project: project.id },
         options,
         runtime,
       );
-    }),
-  );
+    });
+  });
   for (const { error } of empty) runtime.output.note(error.message);
   const environment = withoutSecrets(runtime.environment, settings);
   if (options.open === true)

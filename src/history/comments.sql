@@ -70,12 +70,12 @@ COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it'
 COMMENT ON COLUMN jobs.unknown_messages IS 'Number of messages whose reply was lost: the agent may have received them';
 COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt and its pull request';
 
-COMMENT ON TABLE choices IS 'Which pages the improve step flagged or left out. These are its latest decisions: flagged for a job, next in line, or left out. One row per project and page considered.';
+COMMENT ON TABLE choices IS 'Which pages the improve step flagged or left out. These are its latest decisions: flagged for a job, up next, or left out. One row per project and page considered.';
 COMMENT ON COLUMN choices.project IS 'Project id on the platform';
 COMMENT ON COLUMN choices.path IS 'Path of the page';
 COMMENT ON COLUMN choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
 COMMENT ON COLUMN choices.is_flagged IS 'Whether the page is flagged for a job';
-COMMENT ON COLUMN choices.code IS 'flagged; next (in line, when there is room); or why the page was left out, such as excluded or had-job';
+COMMENT ON COLUMN choices.code IS 'flagged; next (gets a job when there is room); or why the page was left out, such as excluded or had-job';
 COMMENT ON COLUMN choices.facts IS 'Details of the reason as JSON, such as the number of days or of the job';
 COMMENT ON COLUMN choices.weekly_human IS 'Human views in a typical week: the median, by all views, of the last eight full weeks';
 COMMENT ON COLUMN choices.weekly_ai IS 'AI views in that week';

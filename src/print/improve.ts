@@ -67,7 +67,7 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
   for (const proposal of details?.proposals ?? []) lines.push('', ...promptLines(proposal));
   const isShort = details === undefined;
   if (next.length > 0) {
-    lines.push('', `Next in line (${limitWords(toPlan)}):`);
+    lines.push('', `Up next (${limitWords(toPlan)}):`);
     lines.push(...rankedTable(next.slice(0, isShort ? NEXT_SHOWN : next.length), width));
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);

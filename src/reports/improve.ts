@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { type Reason, reasonOf, reasonWords } from '../agents/reasons.js';
+import type { CurrentSelection } from '../agents/current-selection.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { dayOf } from '../day.js';
 import { counted } from '../format/numbers.js';
@@ -54,23 +55,20 @@ type ImproveRows = z.infer<typeof improveRows>;
 const NEXT_SHOWN = 5;
 
 /**
- * The model of the improve report, with the jobs grouped by what they mean to the reader, and the pages next in line: those
- * given, or else those of the last selection.
+ * The model of the improve report, with the jobs grouped by what they mean to the reader, and the pages up next: those
+ * of the given selection, or else of the last one that is stored.
  */
-export function improveModel(answers: object, nextInLine?: readonly ConsideredPage[]) {
+export function improveModel(answers: object, selection?: CurrentSelection) {
   const rows = improveRows.parse(answers);
   const jobs = rows.jobs.map(jobModel);
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
   const flagged = jobs.filter(({ isNew }) => isNew);
   const chosenBy = (code: string) => rows.choices.filter((choice) => choice.code === code).map(chosenPage);
+  const stored = chosenBy('flagged');
+  const isUnknown = ({ path }: { readonly path: string }) => stored.every((page) => page.path !== path);
   /** Flagged in `mode: plan`: no job was created for them. */
-  const proposed = chosenBy('flagged');
-  const next =
-    nextInLine
-      ?.slice(0, NEXT_SHOWN)
-      .map(({ path, why, evidence: { weekly_human: human, weekly_ai: ai, trend } }) =>
-        consideredPage(path, why, { human, ai, trend }),
-      ) ?? chosenBy('next');
+  const proposed = [...stored, ...(selection?.flagged ?? []).filter(isUnknown).map(selectedPage)];
+  const next = selection?.next.map(selectedPage) ?? chosenBy('next');
   /** A page may have several jobs: the platform rejected the first. */
   const newlyFlagged = new Set([...flagged, ...proposed.filter(({ isNew }) => isNew)].map(({ path }) => path))
     .size;
@@ -83,13 +81,14 @@ export function improveModel(answers: object, nextInLine?: readonly ConsideredPa
     ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),
     proposed,
     newlyFlagged,
-    /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, and those next in line. */
+    /** The other pages with a job of the week or an open one, each once, the pages flagged without a job, and those up next. */
     pages: [
       ...otherPages(jobs, groups),
       ...proposed.map((page) => ({ ...page, state: 'No job yet' })),
       ...next
-        .filter(({ path }) => proposed.every((page) => page.path !== path))
-        .map((page) => ({ ...page, flaggedOn: null, state: 'Next in line' })),
+        .filter(isUnknown)
+        .slice(0, NEXT_SHOWN)
+        .map((page) => ({ ...page, flaggedOn: null, state: 'Up next' })),
     ],
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
@@ -120,6 +119,17 @@ const chosenPage = ({ path, chosen_at, newly_flagged, weekly, ...reason }: z.inf
   ...consideredPage(path, reasonOf(reason), weekly),
   isNew: newly_flagged,
   flaggedOn: dayOf(chosen_at),
+});
+
+/** As of now, so it was not flagged on a day before. */
+const selectedPage = ({
+  path,
+  why,
+  evidence: { weekly_human: human, weekly_ai: ai, trend },
+}: ConsideredPage) => ({
+  ...consideredPage(path, why, { human, ai, trend }),
+  isNew: false,
+  flaggedOn: null,
 });
 
 function consideredPage(path: string, why: Reason, weekly: z.infer<typeof choiceRow>['weekly']) {

@@ -1,4 +1,4 @@
-import type { ConsideredPage } from '../agents/select.js';
+import type { CurrentSelection, SelectNow } from '../agents/current-selection.js';
 import { type Palette, readPalette, withImages } from '../charts/images.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -36,8 +36,8 @@ export interface ReportRequest {
   readonly where?: string | undefined;
   /** When it is written: the states of jobs are as of then. */
   readonly now: Date;
-  /** The pages next in line for agents; by default those of the last selection. */
-  readonly nextInLine?: readonly ConsideredPage[];
+  /** Used by a report that lists the pages up next for agents; by default, they are those of the last selection. */
+  readonly selectNow?: SelectNow;
   /** To show besides the cautions about its numbers. */
   readonly cautions?: readonly string[];
   /** Periods before it that no email was sent about, which an email names. */
@@ -52,7 +52,7 @@ export async function prepareReport(
   place: ReportPlace,
   reader: Reader,
   project: ReportedProject,
-  { report, period, where, now, nextInLine, cautions = [], unsent = [] }: ReportRequest,
+  { report, period, where, now, selectNow, cautions = [], unsent = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
   const { reports, serve } = place.settings;
@@ -62,13 +62,14 @@ export async function prepareReport(
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
   const answers = await runQueries(reader, report.queries, parameters);
+  const selection = report.model === 'improve' ? await selectNow?.(project) : undefined;
   const model = {
     project: part,
     period,
     writtenOn: dayOf(now),
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }, nextInLine),
+    ...modelOf(report, answers, { period, calendar: reports, coverage }, selection),
   };
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
@@ -123,14 +124,14 @@ function modelOf(
   report: ReportDefinition,
   answers: QueryRows,
   context: ModelContext,
-  nextInLine?: readonly ConsideredPage[],
+  selection?: CurrentSelection,
 ) {
   try {
     switch (report.model) {
       case 'weekly':
         return weeklyModel(answers, context);
       case 'improve':
-        return improveModel(answers, nextInLine);
+        return improveModel(answers, selection);
       case undefined:
         return { rows: answers };
     }

@@ -88,7 +88,7 @@ async function improveProject(
 }
 
 /**
- * In a transaction: stores which pages were flagged, are next in line or were left out, and since when, for reports. A
+ * In a transaction: stores which pages were flagged, are up next or were left out, and since when, for reports. A
  * decision that repeats keeps its time, unless the page got a job in between.
  */
 export function recordChoices(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type SelectNow, selectingNow } from '../agents/current-selection.js';
 import { isSameRecipient, type MailAudience, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
@@ -69,8 +70,11 @@ export async function sendMailing(
       `${report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
+  const { signal } = session;
+  const now = session.now();
+  const selectNow = selectingNow({ reader: store, state, rules: workspace.settings.improve, now, signal });
   const notice = await reportNotice(
-    { place: workspace, state, reader: store, now: session.now() },
+    { place: workspace, state, reader: store, now, selectNow },
     mailing,
     period,
   );
@@ -84,6 +88,7 @@ interface NoticeSources {
   readonly state: State;
   readonly reader: Reader;
   readonly now: Date;
+  readonly selectNow?: SelectNow;
 }
 
 /**
@@ -91,7 +96,7 @@ interface NoticeSources {
  * any project.
  */
 export async function reportNotice(
-  { place, state, reader, now }: NoticeSources,
+  { place, state, reader, now, selectNow }: NoticeSources,
   mailing: Mailing,
   period: Period,
 ): Promise<Notice> {
@@ -107,7 +112,7 @@ export async function reportNotice(
   if (where !== undefined && figures.human + figures.ai === 0)
     cautions.push(`No page that matches ${where} was viewed on these days.`);
   const unsent = unsentBefore(state, mailing, period, place.settings.reports);
-  const request = { report, period, where, now, cautions, unsent };
+  const request = { report, period, where, now, ...(selectNow && { selectNow }), cautions, unsent };
   const { results: editions, empty } = await eachLoaded(projects, (project) =>
     prepareReport(place, reader, project, request),
   );

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { addHours, max, min, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
+import { selectingNow } from '../agents/current-selection.js';
 import { nextScheduled } from '../config/cron.js';
 import { isSameRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -70,13 +71,15 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   };
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
+  const selectNow = selectingNow({ reader: store, state, rules: settings.improve, now: now(), signal });
   for (const report of reports) {
     const latest = lastEnded(report.period, now(), settings.reports);
     const isRendered = ({ id }: ProjectSettings, period: Period) =>
       existsSync(pageFile(reportsDir, id, { name: report.name, period }));
     const render = async (project: ProjectSettings, period: Period) => {
       if (isRendered(project, period) && !hasNews.has(project.id)) return;
-      const prepared = await prepareReport(workspace, store, project, { report, period, now: now() });
+      const request = { report, period, now: now(), selectNow };
+      const prepared = await prepareReport(workspace, store, project, request);
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
     };

@@ -92,7 +92,7 @@ function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request
   return merged_into === null ? pull_request_problem : mergedElsewhere(merged_into);
 }
 
-/** The flagged pages, those next in line, and those left out with the reason: first those that a person can bring back. */
+/** The flagged pages, those up next, and those left out with the reason: first those that a person can bring back. */
 export async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest) {
   const skipped = skippedNow(reader.state, project.id, now).map(({ path, why }) => ({
     path,

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
+import type { CurrentSelection } from '../agents/current-selection.js';
 import { limitWords, type PlanBasis, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readRanking } from '../agents/ranking.js';
@@ -16,7 +17,7 @@ import type { HistoryReader } from './history.js';
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
-/** Of the pages next in line, so many are shown, each with its prompt. */
+/** Of the pages up next, so many are shown, each with its prompt. */
 const MOST_NEXT = 20;
 
 /** Selects the pages to flag for agents, as `readership improve` does. */
@@ -67,9 +68,9 @@ export class Proposals {
     return { listed: JSON.stringify(sitemap.pagesOf(siteUrl)), base: basePath(siteUrl) };
   }
 
-  /** The pages that wait only for room, in this order. */
-  async nextInLine(reader: HistoryReader, project: ProjectSettings, now: Date) {
-    return (await this.#oneAtATime(() => this.#plan(reader, project, now, ''))).next;
+  /** The pages flagged now, and those that wait only for room. */
+  async select(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<CurrentSelection> {
+    return this.#oneAtATime(() => this.#plan(reader, project, now, ''));
   }
 
   /** What plans are made from. Most of a plan's time goes into reading it. */

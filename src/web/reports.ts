@@ -117,12 +117,13 @@ async function findAsked({ workspace, runtime, proposals }: Sources, reader: His
     render: async () => {
       try {
         // The same list as on the page about agents, which says why if there is none.
-        const nextInLine =
-          report.model === 'improve'
-            ? await proposals.nextInLine(reader, project, now).catch(() => undefined)
-            : undefined;
-        const request = { report, period: found, now, ...(nextInLine && { nextInLine }) };
-        const prepared = await prepareReport(place, reader, project, request);
+        const selectNow = () => proposals.select(reader, project, now).catch(() => undefined);
+        const prepared = await prepareReport(place, reader, project, {
+          report,
+          period: found,
+          now,
+          selectNow,
+        });
         return await prepared.page();
       } catch (error) {
         if (!(error instanceof NothingLoadedError)) throw error;

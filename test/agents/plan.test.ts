@@ -198,7 +198,7 @@ it('a stored choice keeps its time while the decision is the same', async () => 
   expect(times()).toEqual([NOW, later, NOW]);
 });
 
-it('what waits only for room is next in line, and not left out', async () => {
+it('what waits only for room is up next, and not left out', async () => {
   const history = await newStore();
   await storeReading(history, steadyPages(12));
   const plan = await planFrom({ state: emptyState(), reader: history }, 'prj_sandbox', RULES, AT);
@@ -206,7 +206,7 @@ it('what waits only for room is next in line, and not left out', async () => {
   expect(lines[0]).toBe('Docs: 5 pages would get a job now');
   const text = lines.join('\n');
   expect(text).toMatch(
-    /Next in line \(at most 5 jobs a week, by improve\.maxJobsPerWeek\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
+    /Up next \(at most 5 jobs a week, by improve\.maxJobsPerWeek\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
   );
   expect(text).not.toContain('left out');
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);

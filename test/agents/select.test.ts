@@ -59,7 +59,7 @@ describe('which pages are flagged', () => {
     page('/d', 99, 0, { has_enough: false }),
   ];
 
-  it('the first of the ranking; those that wait only for room are next in line, in its order', () => {
+  it('the first of the ranking; those that wait only for room are up next, in its order', () => {
     const { flagged, next, leftOut, belowMinimum } = selectAll(pages, RULES, { ...FREE, room: 1 });
     expect([flagged, next, leftOut].map(pathsOf)).toEqual([['/a'], ['/b', '/c'], []]);
     expect(belowMinimum).toBe(1);

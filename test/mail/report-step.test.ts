@@ -12,8 +12,10 @@ import { recover, Sender } from '../../src/state/sender.js';
 import { mailLines } from '../../src/print/emails.js';
 import { unsettledLines } from '../../src/print/status.js';
 import { readUnsettled } from '../../src/service/status.js';
+import { recordChoices } from '../../src/steps/improve.js';
 import { reportStep } from '../../src/steps/report.js';
 import { forgetDayFailure, recordDayFailure } from '../../src/state/days.js';
+import { planFrom } from '../agents/reading.js';
 import { execute } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
@@ -109,6 +111,27 @@ describe('the report step', () => {
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
     expect(weekly.subject).toMatch(/^Acme.*: /);
     expect(await readFile(weekly.file, 'utf8')).toContain(`<title>${weekly.subject}`);
+  });
+
+  it('lists the pages up next as they are now, and not as of the last selection', async () => {
+    await loadDays(test.history, day('2026-08-03'), day('2026-11-15'));
+    const improved = {
+      ...settings,
+      reports: settingsSchema.parse({ ...GIVEN, reports: { improve: { to: ['docs@example.com'] } } }).reports,
+    };
+    const stores = { reader: test.history, state: test.state };
+    const now = new Date(MONDAY);
+    const rules = { ...improved.improve, exclude: ['/page-7'] };
+    const before = await planFrom(stores, 'prj_1', rules, { now, isListed: undefined });
+    await test.state.transaction(() => {
+      recordChoices(test.state, 'prj_1', before, now);
+    });
+    const { detail } = await report(MONDAY, { workspace: { settings: improved } });
+    const [mail = expect.fail()] = await test.mailsTo('docs@example.com');
+    expect(mail.text?.match(/\/page-\d(?=\n {2}Up next\n)/g)).toEqual(['/page-6', '/page-7', '/page-8']);
+    const page = detail.pages.find(({ file }) => file.includes('improve')) ?? expect.fail();
+    const rows = (await readFile(page.file, 'utf8')).split('<tr>').filter((row) => row.includes('>Up next<'));
+    expect(rows.map((row) => /page-\d/.exec(row)?.[0])).toEqual(['page-6', 'page-7', 'page-8']);
   });
 
   it('emails the week that has ended to everyone, once, however often it runs', async () => {

@@ -206,8 +206,8 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/quickstart|1,205|870|−12%|Review #1 →|Job 1, flagged on Nov 12, 2026, open since Nov 16, 2026|',
     '|/sdks/go|1,205|870|−12%|Running|Flagged on Nov 12, 2026|',
     '|/sdks/rust|1,204|870|+25%|No job yet|Flagged on Nov 17, 2026|#3 of 412 pages.|',
-    '|/sdks/c|1,204|870|+25%|Next in line|#5 of 412 pages.|',
-    '|/sdks/lua|1,204|870|+25%|Next in line|#7 of 412 pages.|',
+    '|/sdks/c|1,204|870|+25%|Up next|#5 of 412 pages.|',
+    '|/sdks/lua|1,204|870|+25%|Up next|#7 of 412 pages.|',
   ]);
   await history.run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged on Nov 1, 2026/);

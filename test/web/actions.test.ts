@@ -210,7 +210,7 @@ describe('an action', () => {
     const all = (await ask('/agents', { cookie }, of)).text;
     expect(all).toContain('when there is room: at most 1 open pull request, by improve.maxOpenPullRequests');
     const [one = '', two = ''] = [
-      ...(all.split('Next in line')[1] ?? '').matchAll(/name="path" value="([^"]+)"/g),
+      ...(all.split('Up next')[1] ?? '').matchAll(/name="path" value="([^"]+)"/g),
     ].map(([, path = '']) => path);
     const approved = await press('/agents', one, 'approve');
     expect(approved).toMatch(
@@ -225,7 +225,7 @@ describe('an action', () => {
 
   it('may be about a page that is not flagged: its prompt is shown, or why it cannot get a job', async () => {
     const all = (await ask('/agents')).text;
-    const [flagged = '', next = ''] = all.split('id="proposals"')[1]?.split('Next in line') ?? [];
+    const [flagged = '', next = ''] = all.split('id="proposals"')[1]?.split('Up next') ?? [];
     const other = /<a href="\/page\?path=([^"]+)"/.exec(next)?.[1] ?? '';
     expect(other).not.toBe('');
     expect(flagged).not.toContain(`path=${other}"`);

@@ -3,8 +3,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
-import { askAt, changeSite, serveSite, type Site, storedSite } from './site.js';
+import { askAt, changeSite, NOW, serveSite, type Site, storedSite } from './site.js';
 
 let directory: string;
 let site: Site;
@@ -48,19 +49,22 @@ it('a rendered report is shown with links to the previous and next ones, and run
     expect((await ask(`/reports/${path}`)).status).toBe(404);
 });
 
-it('a report in the app leads to its pages, and lists those next in line as the page about agents does', async () => {
+it('a report in the app leads to its pages, and lists those up next as the page about agents and the command line do', async () => {
   const weekly = (await ask('/reports/prj_1/weekly-2026-W46.html')).text;
   expect(weekly).toContain('href="/page?project=prj_1&amp;path=%2F');
   expect(weekly).not.toContain('href="https://docs.example.com/');
   const { text: agents } = await ask('/agents');
-  const [, list = ''] = agents.split('Next in line');
+  const [, list = ''] = agents.split('Up next');
   const next = [...list.matchAll(/<h3 class="path"><a href="[^"]*path=([^"&]+)"/g)].map(([, path]) => path);
   const rows = (await ask('/reports/prj_1/improve-2026-W46.html')).text.split('<tr>');
-  const shown = rows
-    .filter((row) => row.includes('Next in line'))
-    .map((row) => /path=([^"&]+)"/.exec(row)?.[1]);
+  const shown = rows.filter((row) => row.includes('Up next')).map((row) => /path=([^"&]+)"/.exec(row)?.[1]);
   expect(shown.length).toBe(5);
   expect(shown).toEqual(next.slice(0, 5));
+  const { stdout } = await callCli(['report', 'improve', '--format', 'text'], {
+    cwd: directory,
+    now: () => NOW,
+  });
+  expect(stdout.match(/^\S+(?=\n {2}Up next\n)/gm)?.map(encodeURIComponent)).toEqual(shown);
 });
 
 it('the weekly report of any week is rendered when it is asked for, and not kept', async () => {
