@@ -177,14 +177,15 @@ export class HistoryStore implements Reader {
     const { path, tables, state, expectCurrent, onWarning, onWritten } = this.options;
     let days: readonly LoadedDay[] = [];
     await this.#newest.replacing(async ({ connection }) => {
-      days = [...this.#waiting.values()];
       const isRewritten = await isToRewrite(
         connection,
-        days.map(({ stored }) => stored.day),
+        [...this.#waiting.values()].map(({ stored }) => stored.day),
       );
       const saved = state();
       const isNewer = isNewerState(path, saved, await readStateSummary(connection));
+      // Days may have been read meanwhile. What is taken from here on, without waiting, is what is written.
       const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
+      days = [...waiting.values()];
       const added = this.#ids.take(days.flatMap(({ counts }) => counts?.ids ?? []));
       this.#waiting = new Map();
       this.#restatements = [];

@@ -1,8 +1,10 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { day } from '../../src/day.js';
+import { addDays, day } from '../../src/day.js';
 import { StorageError } from '../../src/errors.js';
+import type { Reader } from '../../src/history/duckdb.js';
 import { openHistory } from '../../src/history/history.js';
 import type { HistoryStore } from '../../src/history/store.js';
 import { type NextVersion, writeNext } from '../../src/history/write.js';
@@ -42,6 +44,24 @@ describe('the next version', () => {
     expect(await inHistory(history.path, (opened) => valuesOf(opened, HUMAN))).toEqual([14]);
     expect((await stat(history.path)).mode & 0o777).toBe(0o444);
     expect(await others()).toEqual([]);
+  });
+
+  it('has every day that is read while it is written, or the one after it has', async () => {
+    const progress = { isWritten: false };
+    await store(history, 'prj_1', FIRST);
+    const writing = history.write().finally(() => (progress.isWritten = true));
+    const read = [day('2026-11-01')];
+    while (!progress.isWritten) {
+      const next = addDays(day('2026-11-01'), read.length);
+      await store(history, 'prj_1', { [next]: [page('/a', 1)] });
+      read.push(next);
+      await setTimeout(1);
+    }
+    await writing;
+    await history.write();
+    const storedDays = (opened: Reader) =>
+      valuesOf(opened, 'SELECT DISTINCT day FROM page_views ORDER BY day');
+    expect(await inHistory(history.path, storedDays)).toEqual(read);
   });
 
   it('is private until it takes the place of the last one', async () => {
