@@ -31,12 +31,17 @@ export interface Answer {
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
 const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 
+/** Tables of the state are there as stored with the history, and as they are now. */
+const SHOW_TABLES = /^\s*show\s+tables\s*;?\s*$/i;
+const EACH_TABLE_ONCE = 'SELECT DISTINCT name FROM (SHOW TABLES) ORDER BY name';
+
 /**
  * Runs one or more SQL statements that only read, and returns the result of the last one; undefined
  * if there is no statement. Throws a `StorageError` for a statement that does anything else, and
  * the database's own error, which points at the position, for one that fails.
  */
-export async function runSql(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
+export async function runSql(connection: DuckDBConnection, given: string): Promise<Answer | undefined> {
+  const sql = SHOW_TABLES.test(given) ? EACH_TABLE_ONCE : given;
   // DuckDB's client fails on text without a statement.
   if ((await completenessOf(connection, sql)) === 'blank') return undefined;
   await expectOnlyData(connection, sql);

@@ -42,6 +42,15 @@ it.each(['csv', 'ndjson', 'json', 'markdown'] as const)(
   },
 );
 
+it('the list of tables names each once, also those that are there as stored and as they are now', async () => {
+  await connection.run(
+    'CREATE TABLE jobs (id INTEGER); CREATE TEMP VIEW jobs AS SELECT 1 AS id; CREATE TABLE days (day DATE)',
+  );
+  expect(await written('SHOW TABLES', 'csv')).toBe('name\ndays\njobs\n');
+  expect(await written(' show tables;\n', 'csv')).toBe('name\ndays\njobs\n');
+  await connection.run('DROP VIEW temp.jobs; DROP TABLE jobs; DROP TABLE days');
+});
+
 it.each([
   ['-- no statement', undefined],
   ['SELECT 1; SELECT 2', 1],
