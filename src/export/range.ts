@@ -141,7 +141,7 @@ interface FirstDayRequest extends Omit<ExportedProject, 'now'> {
 }
 
 /** The requests of a history since the earliest day, if each day has up to 250 pages. */
-export const mostRequests = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
+export const requestsSince2015 = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
 
 /** The most requests for the first day on a server that answers for every range. */
 export const requestsToFindFirstDay = (last: Day): number =>

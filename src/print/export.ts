@@ -1,12 +1,12 @@
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import { mostRequests, requestsToFindFirstDay } from '../export/range.js';
+import { requestsSince2015, requestsToFindFirstDay } from '../export/range.js';
 import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan, type PlannedExport } from '../export/plan.js';
 import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
-import { counted } from '../format/numbers.js';
+import { counted, thousands } from '../format/numbers.js';
 import { indented, MOST_NAMED } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
@@ -134,9 +134,9 @@ export function exportPlanLines(
   if (plan === undefined) {
     const last = lastEndedDay(now);
     return [
-      `${name}: nothing is loaded yet, so the first day is not known. The first export finds it with at most ${requestsToFindFirstDay(last)} requests, and then loads every day since, newest first.`,
-      `  Each year of days with up to 250 pages viewed takes 365 requests; all years since 2015, at most ${counted(mostRequests(last), 'request')}.`,
-      '  Set history.start, or --from, to load less. readership doctor --url shows what one day of yours takes.',
+      `${name}: nothing is loaded yet, so it is not known how many days there are. The first export finds the first one with at most ${requestsToFindFirstDay(last)} requests, and then loads every day since, newest first.`,
+      `  If no day has more than 250 viewed pages, a year takes 365 requests, and a platform with views since 2015, ${thousands(requestsSince2015(last))}.`,
+      '  To load less, set history.start, or --from. To see how many requests one of your days takes: readership doctor --url',
     ];
   }
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];

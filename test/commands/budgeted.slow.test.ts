@@ -46,7 +46,11 @@ describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
     const { platform, run, file, cwd } = await setUp({ requestsPerHour: 16 });
     const before = endedWith(0, await run('export', '--plan'));
-    expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
+    expect(before.stdout).toMatch(/not known how many days there are.+with at most \d+ requests/);
+    const [, all] =
+      /If no day has more than 250 viewed pages, .+ since 2015, ([\d,]+)\./.exec(before.stdout) ?? [];
+    const since2015 = (Date.now() - Date.parse('2015-01-01')) / 86_400_000;
+    expect(Number(all?.replace(',', ''))).toBe(Math.floor(since2015));
     expect(platform.views).toHaveLength(0);
 
     endedWith(75, await run('export'));
