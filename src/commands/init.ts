@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
-import { address } from '../config/recipients.js';
+import { typedAddress } from '../config/recipients.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { inSequence } from '../format/days.js';
@@ -126,7 +126,7 @@ function problemIn(answers: InitAnswers): string | undefined {
     } catch (error) {
       return messageOf(error);
     }
-  const wrongEmail = address.optional().safeParse(email).error;
+  const wrongEmail = typedAddress.optional().safeParse(email).error;
   const { error } = settingsSchema.safeParse({
     baseUrl: withScheme(url),
     projects: [{ id: project ?? EXAMPLE.project, name, siteUrl: withScheme(siteUrl) }],

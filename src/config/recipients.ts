@@ -50,6 +50,12 @@ export function parseSender(text: string): Sender | undefined {
 /** The part before the @. */
 export const localPartOf = (address: MailAddress): string => address.slice(0, address.indexOf('@'));
 
+/** Whether an address such as `ann@example` may be incomplete. Mail servers of one's own may know such a domain. */
+export function seemsIncomplete(address: MailAddress): boolean {
+  const domain = domainOf(address);
+  return domain !== 'localhost' && !domain.includes('.');
+}
+
 /** The part after the @. */
 export const domainOf = (address: MailAddress): string => address.slice(address.indexOf('@') + 1);
 
@@ -80,6 +86,12 @@ const recipient = parsedBy(
 );
 
 export const address = parsedBy(parseMailAddress, 'not an email address: write one such as docs@example.com');
+
+/** As people type it. */
+export const typedAddress = address.refine(
+  (typed) => !seemsIncomplete(typed),
+  'incomplete, because its domain has no dot: write one such as docs@example.com',
+);
 
 export const sender = parsedBy(
   parseSender,

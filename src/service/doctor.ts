@@ -7,7 +7,7 @@ import { connect, type Connection } from '../app/platform.js';
 import { withHistory } from '../app/state.js';
 import { keepFilesPrivate, type Runtime, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
-import { isAddress } from '../config/recipients.js';
+import { isAddress, seemsIncomplete } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -192,13 +192,18 @@ async function email(
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   const sender = settings.mail?.from;
   const words = sender === undefined ? '' : `; emails come from ${sender.address} (mail.from)`;
+  const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
+  const addresses = audiences.flatMap(({ to }) => to.filter(isAddress));
   if (url !== '') {
     expectSender(url, sender);
-    return pass((await tryMailServer(url, sender && asciiDomain(sender), signal)) + words);
+    const answer = await tryMailServer(url, sender && asciiDomain(sender), signal);
+    const incomplete = addresses.find(seemsIncomplete);
+    return incomplete === undefined
+      ? pass(answer + words)
+      : warn(`${incomplete} may be incomplete: its domain has no dot. ${answer}${words}`);
   }
-  const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
-  const isMailed = audiences.some(({ to }) => to.some(isAddress));
-  if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
+  if (configuration === undefined || addresses.length === 0)
+    return pass(`emails would be written to ${outboxDir}`);
   return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
 }
 

@@ -241,6 +241,19 @@ describe('readership doctor', () => {
     expect((await doctor(cwd, secrets)).of('email')).toMatch(/^fail: can't connect to the mail server/);
   });
 
+  it('warns about an address that may be incomplete, but not about one of this machine', async () => {
+    const mails = await startMailServer();
+    const smtp = { READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mails.port}` };
+    const to = (address: string) => `alerts: { to: [${address}] }\nmail: { from: docs@example.com }\n`;
+    const platform = await serveSandbox();
+    const incomplete = await doctor(await workspaceOf(platform, to('ann@example')), { ...env, ...smtp });
+    expect(incomplete.of('email')).toMatch(
+      /^warn: ann@example may be incomplete: its domain has no dot\. .+answers/,
+    );
+    const local = await doctor(await workspaceOf(platform, to('root@localhost')), { ...env, ...smtp });
+    expect(local.of('email')).toMatch(/^pass/);
+  });
+
   it('fails for a template that would stop an email', async () => {
     const settings = 'reports: { weekly: { to: [a@example.com] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), settings);

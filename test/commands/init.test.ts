@@ -127,6 +127,10 @@ describe('readership init', () => {
     expect(refused.stderr).toContain('Nothing was written');
     for (const [wrong, words] of [
       ['--email=docs', '--email docs: not an email address'],
+      [
+        '--email=ann@example',
+        '--email ann@example: incomplete, because its domain has no dot: write one such as',
+      ],
       ['--url=plat form', '--url plat form: enter a full URL'],
     ] as const)
       expect(endedWith(2, await callCli([...args, wrong], { cwd })).stderr).toContain(words);
