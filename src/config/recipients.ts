@@ -141,10 +141,11 @@ export const channels = z
 export const audience = z.strictObject(
   {
     to: recipients,
-    /** A path pattern that limits the pages, such as `/sdks/**`. */
+    /** A path pattern that limits the pages, such as `/sdks/**`; `/sdks/` means the same. */
     where: pathPattern
       .regex(/^\S*$/, 'not a path pattern: write one such as /sdks/**')
       .refine(isSafe, ONE_LINE)
+      .transform((text) => text.replace(/(?<=.)\/$/, '/**'))
       .optional(),
     /** One email about all projects instead of one per project. */
     digest: z.boolean().default(false),

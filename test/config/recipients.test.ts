@@ -96,6 +96,17 @@ describe('the email configuration', () => {
   });
 });
 
+it('a directory of the site means what is below it, and an address with a slash is that of the front page', async () => {
+  const whereOf = async (where: string) => {
+    const { reports } = await load(`reports: { sections: { to: [a@example.com], where: ${where} } }`);
+    return reports.audiences['sections']?.[0]?.where;
+  };
+  expect(await whereOf('/docs/')).toBe('/docs/**');
+  expect(await whereOf('/docs/*/')).toBe('/docs/*/**');
+  expect(await whereOf('/docs')).toBe('/docs');
+  expect(await whereOf('/')).toBe('/');
+});
+
 describe('an email address', () => {
   it.each([
     [' Docs@Example.COM ', 'Docs@example.com'],

@@ -106,6 +106,9 @@ describe('a report that a workspace defines', () => {
     expect(all.text).toContain('/page-3');
     expect(part.text).toContain('/page-2');
     expect(part.text).not.toContain('/page-3');
+    await report(MONDAY, { sections: { to: ['below@example.com'], where: '/page-1/' } });
+    const [below = expect.fail()] = await test.mailsTo('below@example.com');
+    expect(below.subject).toContain('Acme Docs /page-1/**, ');
     await report(MONDAY, { sections: { to: ['none@example.com'], where: '/pgae/**' } });
     const [none = expect.fail()] = await test.mailsTo('none@example.com');
     expect(none.text).toContain('! No page that matches /pgae/** was viewed on these days.\n');
