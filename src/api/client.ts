@@ -13,15 +13,11 @@ import type { Attempt } from '../state/sender.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import { type Pace, pauseWhenRefused } from './pace.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
-import {
-  type AgentJob,
-  agentJobSchema,
-  isJobId,
-  LIMITS,
-  type ViewsResponse,
-  viewsResponseSchema,
-} from './schema.js';
+import { type AgentJob, agentJobSchema, isJobId, LIMITS, pageOfViews, type ViewsResponse } from './schema.js';
 import type { Transport } from './transport.js';
+
+/** Checks an answer, as a schema does. */
+type Checked<Answer> = Pick<z.ZodType<Answer>, 'safeParse'>;
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
@@ -75,7 +71,7 @@ export class Client {
   views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
     const search = `dateFrom=${query.dateFrom}&dateTo=${query.dateTo}&limit=${query.limit}&offset=${query.offset}`;
     const operation = this.#operation(VIEWS_OPERATION, 'GET', `/v1/analytics/:project/views?${search}`);
-    return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);
+    return this.#read(operation, pageOfViews, this.#viewsPace, options);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -103,7 +99,7 @@ export class Client {
 
   async #read<Answer>(
     operation: Operation,
-    schema: z.ZodType<Answer>,
+    schema: Checked<Answer>,
     pace: Pace,
     { signal, isTrial = false }: ReadOptions,
   ): Promise<Answer> {
@@ -149,7 +145,7 @@ export class Client {
     );
   }
 
-  #parse<Answer>(operation: Operation, body: string, schema: z.ZodType<Answer>): Answer {
+  #parse<Answer>(operation: Operation, body: string, schema: Checked<Answer>): Answer {
     let json: unknown;
     try {
       json = this.#withoutKey(body);

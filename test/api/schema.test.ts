@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ContractError } from '../../src/api/errors.js';
-import { pageViewsSchema, plainRows, viewsResponseSchema } from '../../src/api/schema.js';
+import { pageOfViews, pageViewsSchema, plainRows, viewsResponseSchema } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, errorOf, PAGE } from './open-client.js';
 
@@ -105,6 +105,17 @@ describe('the plain check of rows', () => {
     );
     for (const all of [...rows.map((row) => [row]), ...VALUES.map((value) => [value]), ...VALUES, [], rows])
       expect(plainRows(all)).toEqual(z.array(pageViewsSchema).safeParse(all).data);
+  });
+
+  it('accepts and returns what the schema does, for any value of any field of a page', () => {
+    const pages = ['totals', 'views', 'hasMore'].flatMap((field) =>
+      [...VALUES, false, {}, [COUNTS]].map((value) => ({ ...GOOD, [field]: value })),
+    );
+    const totals = FIELDS.flatMap((field) =>
+      VALUES.map((value) => ({ ...GOOD, totals: { ...COUNTS, [field]: value } })),
+    );
+    for (const page of [...VALUES, GOOD, ...pages, ...totals])
+      expect(pageOfViews.safeParse(page)).toEqual(viewsResponseSchema.safeParse(page));
   });
 
   it('leaves it to the schema to say what is wrong, and where, if no row can be read', async () => {
