@@ -198,6 +198,16 @@ it('a stored choice keeps its time while the decision is the same', async () => 
   expect(times()).toEqual([NOW, later, NOW]);
 });
 
+it('the views of people and of AI are rounded so that they add up', async () => {
+  const history = await newStore();
+  await storeReading(history, steadyPages(6));
+  const plan = await planFrom({ state: emptyState(), reader: history }, 'prj_sandbox', RULES, AT);
+  const halves = { weekly_human: 885.5, weekly_ai: 1517.5 };
+  const page = plan.next[0] ?? expect.fail();
+  const lines = linesOf({ ...plan, next: [{ ...page, evidence: { ...page.evidence, ...halves } }] });
+  expect(lines.join('\n')).toMatch(/#6 +\/guides\/page-6 +2,404 +886 +1,518 /);
+});
+
 it('what waits only for room is up next, and not left out', async () => {
   const history = await newStore();
   await storeReading(history, steadyPages(12));
