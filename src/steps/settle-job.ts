@@ -153,7 +153,7 @@ interface Settling extends Settled {
   readonly now: Date;
 }
 
-const BY_HAND = 'settled by hand';
+const BY_HAND = 'recorded by a person';
 
 function settleMerged({ state, now, job }: Settling, day: Day): string {
   const today = dayOf(now);

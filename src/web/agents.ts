@@ -6,6 +6,7 @@ import { openMessage } from '../agents/messages.js';
 import { isInReview, skippedNow } from '../agents/plan.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
+import { nextScheduled } from '../config/cron.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook, lateWords } from '../print/jobs.js';
@@ -18,13 +19,15 @@ import type { SiteRequest } from './request.js';
 
 /** The stages of a job, by title; it is in the first that fits. */
 const STAGES = Object.entries<(job: ShownJob) => boolean>({
-  'To settle': ({ isLost }) => isLost,
+  'Outcome unknown': ({ isLost }) => isLost,
   Approved: ({ merged_on, state }) => merged_on === null && ['planned', 'sending', 'active'].includes(state),
   'To check': ({ unclear }) => unclear !== null,
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,
   'Ended without a merge': () => true,
 });
+/** The stages in which people have something to do, the first that they look for first. */
+const TASKS = ['To review', 'Outcome unknown', 'To check'];
 type ShownJob = Job & { readonly isLost: boolean; readonly unclear: string | null };
 
 const MOST_LEFT_OUT = 100;
@@ -67,16 +70,28 @@ export async function agents(request: SiteRequest): Promise<object> {
     };
   });
   const stageOf = (job: ShownJob) => STAGES.find(([, isIn]) => isIn(job))?.[0];
+  const stages = STAGES.map(([title], index) => {
+    const own = shown.filter((job) => stageOf(job) === title);
+    const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;
+    // Of those to review, the ones that have been waiting longest come first.
+    const jobs = title === 'To review' ? own.toReversed() : own;
+    return {
+      id: `stage-${index}`,
+      title,
+      count: own.length,
+      jobs: jobs.slice(0, most),
+      more: jobs.slice(most),
+    };
+  });
+  const isTask = ({ title }: (typeof stages)[number]) => TASKS.includes(title);
   return {
     ...(await proposalsOf(request)),
     notes: notesOf(reader.state, project.id).toReversed(),
-    stages: STAGES.map(([title]) => {
-      const own = shown.filter((job) => stageOf(job) === title);
-      const most = ['Merged', 'Ended without a merge'].includes(title) ? RECENT : own.length;
-      // Of those to review, the ones that have been waiting longest come first.
-      const jobs = title === 'To review' ? own.toReversed() : own;
-      return { title, count: own.length, jobs: jobs.slice(0, most), more: jobs.slice(most) };
-    }),
+    tasks: TASKS.flatMap((title) => stages.filter((stage) => stage.title === title)),
+    otherStages: stages.filter((stage) => !isTask(stage)),
+    /** When `start` creates jobs for flagged pages that nobody approved. */
+    nextJobsAt: nextScheduled(settings.schedule.improve, settings.schedule.timezone, now),
+    timezone: settings.schedule.timezone,
     waits: sending.isUnderWay,
     today: dayOf(now),
     settings,

@@ -130,7 +130,7 @@ describe('the whole life of jobs, on the command line', () => {
     for (const found of ['--merged', '--closed', '--ended']) await run('jobs', 'settle', '1', found);
     const { stdout } = await run('jobs', 'show', '1');
     expect(stdout).not.toMatch(/^ +(merged|closed) /m);
-    expect([...stdout.matchAll(/completed +settled by hand: (\w+)/g)].map(([, what]) => what)).toEqual([
+    expect([...stdout.matchAll(/completed +recorded by a person: (\w+)/g)].map(([, what]) => what)).toEqual([
       ...['merged', 'closed', 'neither'],
     ]);
   });

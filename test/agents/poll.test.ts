@@ -203,7 +203,7 @@ describe('polling', () => {
     const desk = await deskWithJobs(1);
     desk.clock.advance(5);
     const job = async (id: string) => {
-      const change = { ...finding, now: desk.clock.now(), cause: 'settled by hand' };
+      const change = { ...finding, now: desk.clock.now(), cause: 'recorded by a person' };
       await desk.state.transaction(() => changeJob(desk.state, desk.job(1), change));
       return { id, status: 'completed' };
     };

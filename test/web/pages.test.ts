@@ -500,8 +500,20 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   expect(
     sections.map((html) => [html.slice(0, html.indexOf('<')).toLowerCase(), idsIn(html).length]),
   ).toEqual(counted);
-  expect(counted.map(([title]) => title)).toEqual(
-    expect.arrayContaining(['to settle', 'to review', 'ended without a merge']),
+  const titles = counted.map(([title]) => title);
+  expect(titles).toEqual(expect.arrayContaining(['outcome unknown', 'to review', 'ended without a merge']));
+
+  // What waits for people comes before what may get a job.
+  expect(titles.slice(0, 2)).toEqual(['to review', 'outcome unknown']);
+  expect(text.indexOf('>To review</h2>')).toBeLessThan(text.indexOf('id="proposals"'));
+  expect(text.indexOf('>Merged</h2>')).toBeGreaterThan(text.indexOf('id="proposals"'));
+  expect(text).toContain('No job is created until someone approves it');
+  const other = await tempDir();
+  await cp(directory, other, { recursive: true });
+  const settings = await readFile(join(other, 'readership.yaml'), 'utf8');
+  await writeFile(join(other, 'readership.yaml'), settings.replace('improve: {', 'improve: { mode: apply,'));
+  expect(await (await serveSite(other)).page('/agents?project=prj_1')).toContain(
+    'with the next <code>readership run</code>, or on Nov 23, 2026 at 04:00 UTC with <code>readership start</code>',
   );
 
   // A message reopens a job that has a pull request.
