@@ -1,4 +1,5 @@
 import { addMilliseconds } from 'date-fns';
+import { setImmediate } from 'node:timers/promises';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { PausedError, SERVER_PAUSE } from './errors.js';
 import type { Refusals, requestsOf } from '../state/requests.js';
@@ -26,6 +27,12 @@ export interface Pace {
 
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;
+
+/** Requests that ask at the same time, and whether they are counted, and may be sent. */
+interface Claim {
+  requests: number;
+  readonly isCounted: Promise<boolean>;
+}
 
 /** Requests of so much time share a record, unless there is a limit: each waits for the disk. */
 const RECORD_EVERY_MS = 1_000;
@@ -71,6 +78,8 @@ export class RequestPace implements Pace {
   #asking: { readonly request: number; readonly ended: Promise<void>; readonly end: () => void } | undefined;
   #unrecorded = { sent: 0, refused: 0 };
   #recordedMs = 0;
+  /** What is about to be counted under a limit. */
+  #claim: Claim | undefined;
 
   constructor(private readonly options: PaceOptions) {}
 
@@ -103,17 +112,35 @@ export class RequestPace implements Pace {
         });
         if (isCounted) return request;
         this.ended(request);
-        this.#known = undefined;
       }
     }
   }
 
   /** Counts a request that is about to be sent; false if other processes have used what `limit` left. */
   async #count(limit: number, at: Date): Promise<boolean> {
-    if (limit !== Infinity) return (await this.options.counts.count({ sent: 1, refused: 0 }, at, limit)) > 0;
+    if (limit !== Infinity) {
+      const claim = (this.#claim ??= this.#beginClaim(limit));
+      claim.requests++;
+      return claim.isCounted;
+    }
     this.#unrecorded.sent++;
     if (Math.abs(at.getTime() - this.#recordedMs) >= RECORD_EVERY_MS) await this.record();
     return true;
+  }
+
+  /** All requests that ask in the same turn of the event loop are counted together, because each count waits for the disk. */
+  #beginClaim(limit: number): Claim {
+    const { counts, now } = this.options;
+    const count = async () => {
+      await setImmediate();
+      this.#claim = undefined;
+      const isCounted = (await counts.count({ sent: claim.requests, refused: 0 }, now(), limit)) > 0;
+      // Other processes have used it: how much they left is read once, for all that have asked.
+      if (!isCounted) this.#known = undefined;
+      return isCounted;
+    };
+    const claim: Claim = { requests: 0, isCounted: count() };
+    return claim;
   }
 
   #ask(request: number): void {

@@ -68,6 +68,20 @@ describe('a cap', () => {
     expect(await takeAll(open())).toBe(100);
   });
 
+  test('counts those that ask at the same time in one commit, and no more than other processes left', async () => {
+    const { clock, state } = await openPace();
+    const commits = vi.spyOn(state, 'transaction');
+    const ask = (requests: number) => {
+      const pace = paceOn(state, clock, { maxWaitMs: 0 });
+      return Promise.allSettled(Array.from({ length: requests }, () => pace.next()));
+    };
+    const asked = (await Promise.all([ask(60), ask(60)])).flat();
+    expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
+    expect(usedIn(state, clock)).toBe(100);
+    // The second 60 are more than the first left, and then as many as that.
+    expect(commits).toHaveBeenCalledTimes(3);
+  });
+
   test.each([60 * MINUTE_MS, DAY_MS, 365 * DAY_MS])(
     'counts what was used before the clock was set back by %i ms, for an hour from then',
     async (backMs) => {
