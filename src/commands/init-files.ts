@@ -4,47 +4,42 @@ import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import { CONFIG_FILE, DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
-import type { Variants } from '../agents/variants.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
 
 export const KEY = 'READERSHIP_API_KEY';
 export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
 
-/** What is known of a new workspace. The key and the mail server's address are those to be stored. */
+/** What is known of a new workspace. */
 export type InitAnswers = Partial<
-  Readonly<Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>>
+  Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>
 >;
 
-type Site = InitAnswers & {
-  readonly sitemap: { readonly address: string; readonly variants: Variants } | undefined;
-};
-
 /**
- * Writes the configuration, adds the secrets to `.env`, which is created if it is missing, and keeps that out of Git: all
+ * Writes the configuration, adds these secrets to `.env`, which is created if it is missing, and keeps that out of Git: all
  * of it, or nothing. Returns what was written, and the variables that `.env` has.
  */
 export async function writeFiles(
   directory: string,
-  site: Site,
+  answers: InitAnswers,
+  secrets: Readonly<Record<string, string | undefined>>,
 ): Promise<{ readonly written: readonly string[]; readonly stored: ReadonlySet<string> }> {
-  const secrets = join(directory, DOT_ENV);
+  const dotEnv = join(directory, DOT_ENV);
   const configuration = join(directory, CONFIG_FILE);
-  const before = await readFile(secrets, 'utf8').catch(ignoreMissing);
+  const before = await readFile(dotEnv, 'utf8').catch(ignoreMissing);
   const known = parseEnv(before ?? '');
-  const secretsOfSite = { [KEY]: site.key, [SMTP_URL_VARIABLE]: site.smtpUrl };
-  const added = Object.entries(secretsOfSite).flatMap(([name, value]) =>
+  const added = Object.entries(secrets).flatMap(([name, value]) =>
     value === undefined || known[name] === value ? [] : secretLine(name, value),
   );
   let path = configuration;
   try {
-    await writeFile(configuration, configurationText(site), { flag: 'wx' });
-    path = secrets;
-    if (before === undefined) await writeFile(secrets, secretsText(site), { flag: 'wx', mode: 0o600 });
+    await writeFile(configuration, configurationText(answers), { flag: 'wx' });
+    path = dotEnv;
+    if (before === undefined) await writeFile(dotEnv, newDotEnv(secrets), { flag: 'wx', mode: 0o600 });
     else if (added.length > 0)
-      await appendFile(secrets, `${before.endsWith('\n') ? '' : '\n'}${added.join('\n')}\n`);
+      await appendFile(dotEnv, `${before.endsWith('\n') ? '' : '\n'}${added.join('\n')}\n`);
   } catch (cause) {
-    if (path === secrets) await rm(configuration, { force: true });
+    if (path === dotEnv) await rm(configuration, { force: true });
     throw new ConfigurationError(
       `Cannot write ${path}: ${messageOf(cause)}. Nothing was written. Use a directory you can write to.`,
       { cause },
@@ -52,9 +47,7 @@ export async function writeFiles(
   }
   await ignoreSecrets(join(directory, '.gitignore'));
   const written = before === undefined || added.length > 0 ? [CONFIG_FILE, DOT_ENV] : [CONFIG_FILE];
-  const stored = Object.entries(parseEnv(await readFile(secrets, 'utf8'))).filter(
-    ([, value]) => value !== '',
-  );
+  const stored = Object.entries(parseEnv(await readFile(dotEnv, 'utf8'))).filter(([, value]) => value !== '');
   return { written, stored: new Set(stored.map(([name]) => name)) };
 }
 
@@ -73,11 +66,11 @@ const flow = (value: unknown): string =>
   stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
 
 /** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
-function configurationText(site: Site): string {
-  const { url = EXAMPLE.url, project = EXAMPLE.project, siteUrl, sitemap } = site;
-  const name = site.name ?? (siteUrl === undefined ? project : new URL(siteUrl).host);
-  const { email = 'docs@example.com' } = site;
-  const unlessAnswered = site.email === undefined ? '# ' : '';
+function configurationText(answers: InitAnswers): string {
+  const { url = EXAMPLE.url, project = EXAMPLE.project, siteUrl } = answers;
+  const name = answers.name ?? (siteUrl === undefined ? project : new URL(siteUrl).host);
+  const { email = 'docs@example.com' } = answers;
+  const unlessAnswered = answers.email === undefined ? '# ' : '';
   return `# yaml-language-server: $schema=${SCHEMA}
 # All settings: ${SETTINGS}
 baseUrl: ${flow(url)} # the platform's API
@@ -88,19 +81,16 @@ ${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something f
 ${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
 improve:
   mode: plan # flags pages for agents; apply lets run create the jobs
-${sitemap === undefined ? '' : `  # sitemap: ${flow(sitemap.address)} # without the first #, only pages that it lists get a job\n`}${variantsText(sitemap?.variants ?? [])}`;
+`;
 }
 
-/** The guess, to be corrected. */
-const variantsText = (variants: Variants): string =>
-  variants.length === 0
-    ? ''
-    : `  # variants: ${flow(variants)} # translations and versions, found by themselves: of a page in several, one gets a job\n`;
-
 /** A new `.env`. */
-const secretsText = ({ key, smtpUrl }: Site): string => `# Keep this file out of version control.
+const newDotEnv = ({
+  [KEY]: key = '',
+  [SMTP_URL_VARIABLE]: smtpUrl,
+}: Readonly<Record<string, string | undefined>>): string => `# Keep this file out of version control.
 # An API key from the API keys page of the platform's dashboard.
-${key === undefined ? `${KEY}=` : secretLine(KEY, key)}
+${secretLine(KEY, key)}
 # The mail server. Until it is set, emails are written to data/outbox/. Encode @ : / % in the password as %40 %3A %2F %25.
 ${smtpUrl === undefined ? `# ${SMTP_URL_VARIABLE}=smtp://USER:PASSWORD@smtp.example.com:587` : secretLine(SMTP_URL_VARIABLE, smtpUrl)}
 `;
