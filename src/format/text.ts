@@ -155,6 +155,3 @@ function mistakesBetween(left: string, right: string): number {
   }
   return row.at(-1) ?? 0;
 }
-
-/** With more projects than this, those with nothing special are counted together instead of named. */
-export const MOST_NAMED = 10;
