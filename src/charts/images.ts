@@ -20,12 +20,7 @@ export async function readPalette(workspaceDir: string | undefined): Promise<Pal
   return { light: { ...builtIn.light, ...own.light }, dark: { ...builtIn.dark, ...own.dark } };
 }
 
-const read = async (path: string): Promise<Palette> =>
-  parseYaml(await readFile(path, 'utf8'), {
-    path,
-    schema: palette,
-    unknownKey: () => 'expected light and dark',
-  });
+const read = async (path: string): Promise<Palette> => parseYaml(await readFile(path, 'utf8'), path, palette);
 
 const FONT_FAMILY = 'Inter';
 const FONT_FILES = ['Inter-Regular.ttf', 'Inter-SemiBold.ttf'].map((file) =>

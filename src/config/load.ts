@@ -32,25 +32,8 @@ export async function loadSettings(
 ): Promise<Pick<Configuration, 'settings' | 'file' | 'directory'>> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
-  const settings = parseYaml(await readConfig(path, file === undefined), {
-    path,
-    schema: settingsSchema,
-    unknownKey: unknownSetting,
-  });
+  const settings = parseYaml(await readConfig(path, file === undefined), path, settingsSchema);
   return { settings: withPaths(settings, directory), file: path, directory };
-}
-
-/** Where a secret belongs that somebody wrote into the file. */
-const SECRETS: readonly (readonly [setting: RegExp, line: string])[] = [
-  [/smtp|pass/i, `${SMTP_URL_VARIABLE}=smtps://user:password@smtp.example.com`],
-  [/token/i, `${CODE_HOST_TOKEN_VARIABLE}=…`],
-  [/key|secret/i, 'READERSHIP_API_KEY=…'],
-];
-
-function unknownSetting(key: string): string {
-  const line = SECRETS.find(([setting]) => setting.test(key))?.[1];
-  if (line === undefined) return 'unknown setting; docs/configuration.md lists all of them';
-  return `unknown setting; a secret does not belong in this file: write ${line} in .env next to it`;
 }
 
 /**
@@ -100,22 +83,12 @@ export function apiKeyOf(environment: Environment, project: ProjectSettings): st
         `Create a key on the API keys page of the dashboard.`,
     );
   if (isTooShort(key)) throw tooShort(project.apiKeyEnv);
-  const [foreign] = /[^\x21-\x7e]/u.exec(key) ?? [];
-  if (foreign !== undefined)
+  const foreign = key.search(/[^\x21-\x7e]/);
+  if (foreign >= 0)
     throw new ConfigurationError(
-      `The value of ${project.apiKeyEnv} is not an API key: character ${key.indexOf(foreign) + 1} is ${nameOf(foreign)}, which keys never contain. Copy the key again.`,
+      `The value of ${project.apiKeyEnv} is not an API key: its character ${foreign + 1} is a blank, or one that keys never contain. Copy the key again.`,
     );
   return key;
-}
-
-/** A character that people may not see, in words. */
-function nameOf(character: string): string {
-  if (character === ' ') return 'a space';
-  if (character === '\n' || character === '\r') return 'a line break';
-  const code = character.codePointAt(0) ?? 0;
-  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character)
-    ? `“${character}”`
-    : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** A shorter secret would be redacted from ordinary words. */

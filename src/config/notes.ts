@@ -3,9 +3,8 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { readText, writeWhole } from '../files.js';
-import { pathPattern } from './patterns.js';
 import { parseYaml } from './problems.js';
-import { day, oneLine } from './values.js';
+import { day, oneLine, pathPattern } from './values.js';
 
 /** Next to the configuration. */
 const NOTES_FILE = 'notes.yaml';
@@ -49,11 +48,7 @@ export async function readNotes(file: string, projects: readonly string[] | unde
 
 function parseNotes(text: string, file: string, projects: readonly string[] | undefined): Note[] {
   const isEmpty = text.split('\n').every((line) => /^\s*(#|$)/.test(line));
-  return parseYaml(isEmpty ? '[]' : text, {
-    path: file,
-    schema: notesSchema(projects),
-    unknownKey: () => 'a note has date, text, project, path and break',
-  });
+  return parseYaml(isEmpty ? '[]' : text, file, notesSchema(projects));
 }
 
 /**

@@ -2,7 +2,6 @@ import { basename } from 'node:path';
 import { type Document, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { nearest } from '../format/text.js';
 
 /** A problem in a YAML file and its position. */
 interface Problem {
@@ -22,15 +21,8 @@ export class ProblemsError extends ConfigurationError {
   }
 }
 
-interface YamlFile<Value> {
-  readonly path: string;
-  readonly schema: z.ZodType<Value>;
-  /** The advice for a key that is not in the schema, and similar to none that is. */
-  readonly unknownKey: (key: string) => string;
-}
-
 /** The value of a YAML file written by people. Throws a `ProblemsError`. */
-export function parseYaml<Value>(raw: string, { path, schema, unknownKey }: YamlFile<Value>): Value {
+export function parseYaml<Value>(raw: string, path: string, schema: z.ZodType<Value>): Value {
   // The library rejects a list after a byte order mark, with which some editors begin a file.
   const text = raw.replace(/^\uFEFF/, '');
   const counter = new LineCounter();
@@ -52,16 +44,24 @@ export function parseYaml<Value>(raw: string, { path, schema, unknownKey }: Yaml
   );
   // Only the first: one missing character often makes the lines after it invalid too.
   const [error] = document.errors;
-  if (error !== undefined) return fail(at(error.pos[0], syntaxWords(error, text)));
-  const misread = misreadIn(document);
-  if (misread.length > 0) return fail(...misread.map(({ offset, words }) => at(offset, words)));
+  if (error !== undefined) return fail(at(error.pos[0], SYNTAX[error.code] ?? NOT_YAML));
+  // A pattern that starts with an asterisk, without quotes.
+  const aliases: Problem[] = [];
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) !== undefined) return;
+      const words = `YAML reads *${alias.source} as an alias; put it in quotes: '*${alias.source}'`;
+      aliases.push(at(startOf(alias) ?? 0, words));
+    },
+  });
+  if (aliases.length > 0) return fail(...aliases);
   // The library limits how far aliases expand, so that a small file cannot exhaust memory.
   const repeated = 'YAML aliases repeat too many values; write the values out instead';
   const values = read((): unknown => document.toJS(), at(text.search(/\*\w/), repeated));
   const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues
-    .flatMap((issue) => settingProblems(issue, unknownKey))
+    .flatMap(settingProblems)
     .map(({ path, words }) =>
       at(offsetOf(path, document), path.length === 0 ? words : `${nameOf(path)}: ${words}`),
     );
@@ -87,14 +87,11 @@ const WHAT_TO_WRITE: Readonly<Record<string, string>> = {
   record: 'its entries, each as name: value',
 };
 
-const didYouMean = (name: string): string => `unknown setting; did you mean ${name}?`;
-
-/** What to write instead, for values whose schema has no words of its own. For unknown settings, a line each. */
+/** What to write instead, for values whose schema has no words of its own. */
 function wordsFor(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'unrecognized_keys') {
     const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : [];
-    const advice = issue.keys.map((key) => nearest(key, known)).map((near) => near && didYouMean(near));
-    return advice.join('\n');
+    return `unknown setting${known.length === 0 ? '' : `; there is ${known.join(', ')}`}`;
   }
   if (issue.code === 'invalid_type') return `write ${WHAT_TO_WRITE[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') return `write ${issue.values.map(String).filter(Boolean).join(' or ')}`;
@@ -116,61 +113,37 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
   BAD_DQ_ESCAPE: 'a backslash has a meaning in double quotes: use single quotes',
   BAD_SCALAR_START: 'begins with a character that has a meaning in YAML: put the text in single quotes',
   BLOCK_AS_IMPLICIT_KEY: 'two settings are on one line, or a colon is missing',
-  DUPLICATE_KEY: 'is there twice: keep one',
+  DUPLICATE_KEY: 'this setting is there twice: keep one',
   MISSING_CHAR: 'a quote, bracket, comma or colon is missing here or above',
   MULTILINE_IMPLICIT_KEY: 'a colon is missing here or above',
   MULTIPLE_DOCS: 'a second document begins here; only one is read',
   TAB_AS_INDENT: 'indented with a tab: use spaces',
 };
 
-function syntaxWords({ code, pos: [start] }: Document['errors'][number], text: string): string {
-  const words = SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation';
-  const [key] = code === 'DUPLICATE_KEY' ? (/^[^:\n]*/.exec(text.slice(start)) ?? []) : [];
-  return key === undefined ? words : `${key}: ${words}`;
-}
+const NOT_YAML = 'not valid YAML: check quotes, brackets, colons and indentation';
 
-/**
- * Text that YAML misinterprets: a pattern that starts with an unquoted asterisk, which YAML reads
- * as an alias, and keys that are not text.
- */
-function misreadIn(document: Document) {
-  const found: { offset: number; words: string }[] = [];
-  visit(document, {
-    Alias: (_, alias) => {
-      const { source } = alias;
-      if (alias.resolve(document) !== undefined) return;
-      const words = `YAML reads *${source} as an alias; put it in quotes: '*${source}'`;
-      found.push({ offset: startOf(alias) ?? 0, words });
-    },
-    Pair: (_, { key, value }) => {
-      if (isScalar(key) && typeof key.value === 'string') return;
-      const offset = startOf(isNode(key) ? key : value) ?? 0;
-      found.push({ offset, words: `not the name of a setting: ${String(key)}` });
-    },
-  });
-  return found;
-}
+/** Names of secrets, which somebody may write into the file. */
+const SECRET = /key|pass|secret|smtp|token/i;
 
 /** The problems that an issue is about, each with the path of its setting. */
 function settingProblems(
   issue: z.core.$ZodIssue,
-  unknownKey: (key: string) => string,
 ): { readonly path: readonly PropertyKey[]; readonly words: string }[] {
   const { code, path, message } = issue;
-  if (code === 'unrecognized_keys') {
-    const advice = message.split('\n');
-    return issue.keys.map((key, index) => ({
+  if (code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
       path: [...path, key],
-      words: (advice[index] ?? message) || unknownKey(key),
+      words: SECRET.test(key)
+        ? `${message}. A secret does not belong in this file: write it in .env next to it (docs/configuration.md)`
+        : message,
     }));
-  }
   if (code === 'invalid_union') {
     // Of the forms that a value can have, the one that it has, if that shows.
     const isMeant = (form: z.core.$ZodIssue[]) =>
       form.every(
         ({ code, path }) => code === 'unrecognized_keys' || (path.length > 0 && code !== 'invalid_union'),
       );
-    const meant = issue.errors.find(isMeant)?.flatMap((inner) => settingProblems(inner, unknownKey));
+    const meant = issue.errors.find(isMeant)?.flatMap(settingProblems);
     if (meant !== undefined)
       return meant.map((inner) => ({ path: [...path, ...inner.path], words: inner.words }));
   }
@@ -195,7 +168,7 @@ function offsetOf(path: readonly PropertyKey[], document: Document): number {
   let offset = startOf(node) ?? 0;
   for (const key of path) {
     const pair = isMap(node)
-      ? node.items.find((item) => isScalar(item.key) && item.key.value === key)
+      ? node.items.find((item) => isScalar(item.key) && String(item.key.value) === key)
       : undefined;
     node = isSeq(node) ? node.items[Number(key)] : pair?.value;
     const start = startOf(pair?.key ?? node);

@@ -2,8 +2,7 @@ import addressParser from 'nodemailer/lib/addressparser';
 import { domainToUnicode } from 'node:url';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
-import { pathPattern } from './patterns.js';
-import { ONE_LINE, parsedBy } from './values.js';
+import { ONE_LINE, parsedBy, pathPattern } from './values.js';
 
 declare const addressBrand: unique symbol;
 
@@ -138,23 +137,17 @@ export const channels = z
   )
   .prefault({});
 
-export const audience = z.strictObject(
-  {
-    to: recipients,
-    /** A path pattern that limits the pages, such as `/sdks/**`; `/sdks/` means the same. */
-    where: pathPattern
-      .regex(/^\S*$/, 'not a path pattern: write one such as /sdks/**')
-      .refine(isSafe, ONE_LINE)
-      .transform((text) => text.replace(/(?<=.)\/$/, '/**'))
-      .optional(),
-    /** One email about all projects instead of one per project. */
-    digest: z.boolean().default(false),
-  },
-  {
-    error: ({ code }) =>
-      code === 'unrecognized_keys' ? 'unknown setting; an audience can have to, where and digest' : undefined,
-  },
-);
+export const audience = z.strictObject({
+  to: recipients,
+  /** A path pattern that limits the pages, such as `/sdks/**`; `/sdks/` means the same. */
+  where: pathPattern
+    .regex(/^\S*$/, 'not a path pattern: write one such as /sdks/**')
+    .refine(isSafe, ONE_LINE)
+    .transform((text) => text.replace(/(?<=.)\/$/, '/**'))
+    .optional(),
+  /** One email about all projects instead of one per project. */
+  digest: z.boolean().default(false),
+});
 /** The recipients of a report, and the part of it that they get. */
 export type MailAudience = z.infer<typeof audience>;
 

@@ -9,7 +9,6 @@ import {
   recipients,
   sender,
 } from './recipients.js';
-import { pathPattern } from './patterns.js';
 import { serveSchema } from './serve.js';
 import {
   baseAddress,
@@ -23,6 +22,7 @@ import {
   namesNoUser,
   NOT_A_DATASET_DIRECTORY,
   oneLine,
+  pathPattern,
   timezone,
   variableName,
 } from './values.js';

@@ -39,50 +39,41 @@ export const serveSchema = z
       .describe('the addresses of the proxy; connections from others are refused'),
     editors: z.array(z.string().min(1)).optional().describe('who may make changes; by default all visitors'),
   })
-  .superRefine((serve, context) => {
-    for (const [setting, message] of ineffective(serve))
+  .superRefine(({ header, password, viewerPassword, editors }, context) => {
+    const report = (setting: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [setting], message });
+    if (header === undefined && editors !== undefined)
+      report(
+        'editors',
+        'restricts nobody, because only a proxy says who a visitor is: set serve.header, or give those who may only read a serve.viewerPassword',
+      );
+    if (header !== undefined)
+      for (const [setting, hash] of Object.entries({ password, viewerPassword }))
+        if (hash !== undefined)
+          report(
+            setting,
+            'lets nobody in, because with serve.header people sign in at the proxy, and serve.editors are those who may make changes: remove one of them',
+          );
+    if (header === undefined && viewerPassword !== undefined && password === undefined)
+      report(
+        'viewerPassword',
+        'lets nobody in without serve.password, the password of those who may make changes: set both',
+      );
+    if (viewerPassword !== undefined && viewerPassword === password)
+      report('viewerPassword', 'is the same as serve.password, so nobody could only read: choose another');
   })
   .transform((serve) => ({ ...serve, auth: authOf(serve) }));
 
-interface SignIn {
-  readonly header?: string | undefined;
-  readonly password?: string | undefined;
-  readonly viewerPassword?: string | undefined;
-  readonly editors?: readonly string[] | undefined;
-}
-
-/** The settings that could not do what they say, each with what to do. */
-function* ineffective({
+/** How people sign in. */
+function authOf({
   header,
   password,
-  viewerPassword,
-  editors,
-}: SignIn): Generator<[keyof SignIn, string]> {
-  if (header === undefined && editors !== undefined)
-    yield [
-      'editors',
-      'restricts nobody, because only a proxy says who a visitor is: set serve.header, or give those who may only read a serve.viewerPassword',
-    ];
-  const atProxy = 'lets nobody in, because with serve.header people sign in at the proxy: remove one of them';
-  if (header !== undefined && password !== undefined) yield ['password', atProxy];
-  if (header !== undefined && viewerPassword !== undefined)
-    yield ['viewerPassword', `${atProxy}, and set serve.editors to those who may make changes`];
-  else if (viewerPassword !== undefined && password === undefined)
-    yield [
-      'viewerPassword',
-      'lets nobody in without serve.password, the password of those who may make changes: set both',
-    ];
-  else if (viewerPassword !== undefined && viewerPassword === password)
-    yield ['viewerPassword', 'is the same as serve.password, so nobody could only read: choose another'];
-}
-
-type Auth = 'link' | 'password' | 'proxy';
-
-/** How people sign in. */
-function authOf(serve: Pick<SignIn, 'header' | 'password'>): Auth {
-  if (serve.header !== undefined) return 'proxy';
-  return serve.password === undefined ? 'link' : 'password';
+}: {
+  header?: unknown;
+  password?: unknown;
+}): 'link' | 'password' | 'proxy' {
+  if (header !== undefined) return 'proxy';
+  return password === undefined ? 'link' : 'password';
 }
 
 /** The settings of a web app, and where it listens, which is an option of `serve` and `start`. */

@@ -132,26 +132,3 @@ function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
-
-/** The word with the fewest typing mistakes; undefined if all have more than two. */
-export function nearest(word: string, words: readonly string[]): string | undefined {
-  const [near] = words
-    .map((other) => ({ other, mistakes: mistakesBetween(word.toLowerCase(), other.toLowerCase()) }))
-    .filter(({ other, mistakes }) => mistakes <= 2 && mistakes < other.length / 2)
-    .sort((left, right) => left.mistakes - right.mistakes);
-  return near?.other;
-}
-
-/** The number of letters to add, remove or replace. */
-function mistakesBetween(left: string, right: string): number {
-  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
-  for (const [at, letter] of Array.from(left).entries()) {
-    const next = [at + 1];
-    for (const [to, other] of Array.from(right).entries())
-      next.push(
-        Math.min((row[to] ?? 0) + (letter === other ? 0 : 1), (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1),
-      );
-    row = next;
-  }
-  return row.at(-1) ?? 0;
-}

@@ -168,8 +168,7 @@ async function readReport(name: string, folder: string) {
         else problems.push(`${file}: ${codeOf(error) === 'ENOENT' ? 'missing' : problemOf(error)}`);
         return undefined;
       });
-  const unknownKey = () => 'unknown report setting';
-  const parsed = await read(file, (text) => parseYaml(text, { path: file, schema: reportFile, unknownKey }));
+  const parsed = await read(file, (text) => parseYaml(text, file, reportFile));
   if (parsed === undefined) throw cannotUse(name, problems);
 
   const sqlFiles = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();

@@ -12,7 +12,7 @@ const EXAMPLE = await readFile(fileURLToPath(new URL('./every-setting.yaml', imp
 /** The problems of a file; none when it can be used. Anything thrown but a `ProblemsError` fails the test. */
 function problemsOf(yaml: string): ProblemsError['problems'] {
   try {
-    parseYaml(yaml, { path: 'readership.yaml', schema: settingsSchema, unknownKey: () => 'unknown setting' });
+    parseYaml(yaml, 'readership.yaml', settingsSchema);
     return [];
   } catch (error) {
     if (error instanceof ProblemsError) return error.problems;

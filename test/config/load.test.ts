@@ -28,8 +28,6 @@ const BOMB = [
 /** What a password looks like in the file. */
 const HASH = `scrypt:${'a'.repeat(22)}:${'b'.repeat(43)}`;
 
-const escaped = (text: string): string => text.replaceAll(/[*?./[\]]/g, '\\$&');
-
 /** The settings in a file. */
 async function load(yaml: string) {
   const directory = await tempDir();
@@ -79,8 +77,10 @@ describe('readership.yaml', () => {
         '11 schedule.timezone, 12 schedule.export, 13 reports.firstDayOfWeek, 14 reports.weekly, 15 alerts.to',
     );
     expect(message).toContain('has 13 problems');
-    expect(message).toContain('history.setleDays: unknown setting; did you mean settleDays?');
-    expect(message).toContain('colour: unknown setting; docs/configuration.md lists all of them');
+    expect(message).toContain(
+      'history.setleDays: unknown setting; there is start, settleDays, requestsPerHour',
+    );
+    expect(message).toContain('colour: unknown setting; there is baseUrl, projects, allowInsecure, ');
     expect(message).toContain('history.settleDays: at least 0');
   });
 
@@ -94,7 +94,11 @@ describe('readership.yaml', () => {
   it.each<Wrong>([
     ['an open bracket', SMALLEST.replace(' }]', ''), /:[23] .*a bracket is missing/],
     ['nothing in it', '# nothing yet\n', /baseUrl: is missing[^]+projects: is missing/],
-    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}baseUrl: is there twice: keep one/],
+    [
+      'a duplicate key',
+      `${SMALLEST}baseUrl: https://b.example\n`,
+      /:3 {2}this setting is there twice: keep one/,
+    ],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}indented with a tab: use spaces/],
     ['a number for a text', 'baseUrl: 5\nprojects: [{ id: 7 }]\n', /:2 {2}projects\[0\]\.id: write text/],
     ['a text for a number', `${SMALLEST}history: { settleDays: three }`, /:3 .+settleDays: write a number/],
@@ -109,7 +113,7 @@ describe('readership.yaml', () => {
       /:3 {2}serve\.url: has a path, but the web app needs a host of its own/,
     ],
     ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
-    ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
+    ['a key that is not text', `${SMALLEST}1: 2\n`, /:3 {2}1: unknown setting/],
     [
       'a missing colon, once, although the lines after it are invalid too',
       'baseUrl: https://a.example\nprojects\n  - id: a\n    name: b\n',
@@ -146,31 +150,24 @@ describe('readership.yaml', () => {
       `${SMALLEST}publish: { parquet: s3://b }`,
       /:3 .+set publish\.then: docs\/scale\.md/,
     ],
-    ...(
-      [
-        ['docs/**', '/docs/**'],
-        ['*.pdf', '/**/*.pdf'],
-        ['**/drafts/*', '/**/drafts/*'],
-        ['^/docs', '/docs/**'],
-        ['^/docs/?$', '/docs/?'],
-        ['/docs/.*', '/docs/**'],
-        ['/docs/**/*.md', '/docs/**/*'],
-        ['https://docs.example.com/changelog/*', '/changelog/*'],
-      ] as const
-    ).map(([given, meant]): Wrong => [
+    ...[
+      'docs/**',
+      '*.pdf',
+      '^/docs',
+      '/docs/?$',
+      '/docs/.*',
+      '/docs/**/*.md',
+      'https://a.example/*',
+      '!/docs',
+    ].map((given): Wrong => [
       `the exclusion ${given}, which would protect nothing`,
       `${SMALLEST}improve: { exclude: ['/drafts/*', '${given}'] }`,
-      new RegExp(`:3 {2}improve\\.exclude\\[1\\]: matches no page, .+: write ${escaped(meant)}$`),
+      /:3 {2}improve\.exclude\[1\]: matches no page: write a path that begins with \/, such as \/docs\/\*\*/,
     ]),
-    [
-      'an exclusion of all others',
-      `${SMALLEST}improve: { exclude: ['!/docs'] }`,
-      /exclude\[0\]: begins with !/,
-    ],
     ...['^/sdks', '/sdks/.*', 'https://docs.example.com/sdks/*'].map((where): Wrong => [
       `the part ${where} of a report`,
       `${SMALLEST}reports: { weekly: { to: [a@example.com], where: '${where}' } }`,
-      /:3 {2}reports\.weekly\.where: matches no page, .+: write \/sdks\/\*/,
+      /:3 {2}reports\.weekly\.where: matches no page: write a path/,
     ]),
     ...(
       [
@@ -182,25 +179,20 @@ describe('readership.yaml', () => {
         [`viewerPassword: '${HASH}'`, /serve\.viewerPassword: lets nobody in without serve\.password/],
         [`password: '${HASH}', viewerPassword: '${HASH}'`, /viewerPassword: is the same as serve\.password/],
         [`header: x-user, password: '${HASH}'`, /serve\.password: lets nobody in, .+: remove one of them/],
-        [
-          `header: x-user, viewerPassword: '${HASH}'`,
-          /viewerPassword: lets nobody in, .+ set serve\.editors/,
-        ],
+        [`header: x-user, viewerPassword: '${HASH}'`, /viewerPassword: lets nobody in, .+ serve\.editors/],
       ] as const
     ).map(([serve, problem]): Wrong => [`serve: ${serve}`, `${SMALLEST}serve: { ${serve} }`, problem]),
     ...(
       [
-        ['projects: [{ id: prj_1, apiKey: adm_secret }]', 'projects\\[0\\]\\.apiKey', 'READERSHIP_API_KEY=…'],
-        ['smtpUrl: smtps://a:secret@b.example', 'smtpUrl', 'READERSHIP_SMTP_URL='],
-        ['mail: { password: secret }', 'mail\\.password', 'READERSHIP_SMTP_URL='],
-        ['pullRequests: { token: secret }', 'pullRequests\\.token', 'READERSHIP_CODE_HOST_TOKEN=…'],
+        ['projects: [{ id: prj_1, apiKey: adm_secret }]', 'projects\\[0\\]\\.apiKey'],
+        ['smtpUrl: smtps://a:secret@b.example', 'smtpUrl'],
+        ['mail: { password: secret }', 'mail\\.password'],
+        ['pullRequests: { token: secret }', 'pullRequests\\.token'],
       ] as const
-    ).map(([yaml, setting, line]): Wrong => [
+    ).map(([yaml, setting]): Wrong => [
       `a secret in ${setting}`,
       yaml.startsWith('projects') ? `baseUrl: https://a.example\n${yaml}` : `${SMALLEST}${yaml}`,
-      new RegExp(
-        `${setting}: unknown setting; a secret does not belong in this file: write ${line}.* in \\.env next to it`,
-      ),
+      new RegExp(`${setting}: unknown setting; .+ A secret does not belong in this file: write it in \\.env`),
     ]),
     ...['adm_0123456789abcdef_secret', 'ADM0123456789ABCDEFSECRET', 'sk-secret'].map((key): Wrong => [
       `the key ${key} in place of its name`,

@@ -63,12 +63,12 @@ describe('the email configuration', () => {
     ],
     [
       'reports: { weekly: { too: [a@example.com] } }',
-      /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where and digest/,
+      /yaml:3 {2}reports\.weekly\.too: unknown setting; there is to, where, digest$/m,
     ],
     ['reports: { weekly: { to: [Docs Team] } }', /reports\.weekly\.to\[0\]: not an email address: write one/],
     [
       'reports: { weekly: [{ where: sdks }] }',
-      /reports\.weekly\[0\]\.where: matches no page, .+: write \/sdks$/,
+      /reports\.weekly\[0\]\.where: matches no page: write a path that begins with \//,
     ],
     [
       'reports: { firstDayOfWeeks: monday }',

@@ -65,7 +65,7 @@ it('notes with a problem are reported by line; reports use the earlier ones', as
   await load();
   await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
   expect(await load()).toContain(
-    'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
+    'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; there is date, text, project, path, break\n  notes.yaml:4  [1].date: is missing',
   );
   expect(await loaded()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
   await writeFile(file, '');
@@ -79,7 +79,7 @@ it.each([
   ['- date: 2026-06-08\n  text: x\n  break: maybe', '3  [0].break: '],
   [
     '- { date: 2026-06-08, text: x, path: guides }',
-    '1  [0].path: matches no page, because paths begin with /: write /guides',
+    '1  [0].path: matches no page: write a path that begins with /',
   ],
   ['- { date: 2026-06-08, text: x, project: prj_9 }', '1  [0].project: not the id of a project'],
   ['date: 2026-06-08\ntext: x', '1  write a list of notes, such as'],
