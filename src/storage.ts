@@ -10,6 +10,7 @@ const SIGNS = [
   ],
   ['failing', /disk I\/O error|\bEIO\b|Input\/output error|fsync failed/],
   ['held', /Conflicting lock is held/],
+  ['mounted', /EBUSY: .*rename/],
   ['lockless', /Could not set lock on file|locking protocol/],
   ['elsewhere', /uv_cwd/],
   ['incomplete', /^Cannot find (module|package)|GLIBC_|Error loading shared library/],
@@ -33,6 +34,8 @@ const ADVICE: Readonly<Record<(typeof SIGNS)[number][0], string>> = {
   files:
     'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.',
   memory: 'There is too little memory: close other programs, then run the command again.',
+  mounted:
+    'A file that is mounted on its own cannot be replaced: mount the directory that it is in, then run the command again.',
   held: 'Close the program that has the file open, then run the command again.',
   lockless:
     'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.',

@@ -18,6 +18,9 @@ const INCOMPLETE =
 const FAILING =
   'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
 
+const MOUNTED =
+  'A file that is mounted on its own cannot be replaced: mount the directory that it is in, then run the command again.';
+
 const LOCKLESS =
   'The file system there has no working locks, as with some NFS and SMB mounts: set dataDir to a directory on a local disk.';
 
@@ -57,6 +60,7 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['Serialization Error: Failed to deserialize', FAILED],
   ['TransactionContext Error: Failed to commit', FAILED],
   ['Out of Memory Error: failed to pin block', MEMORY],
+  ["EBUSY: resource busy or locked, rename 'x.next-1' -> 'x'", MOUNTED],
 ];
 
 describe('a storage failure', () => {
