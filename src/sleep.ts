@@ -14,13 +14,24 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
+/** How much later than it should be a timer shows that the process was suspended, and how long it then waits for an answer. */
+const SUSPENDED_MS = 1_000;
+
 /**
- * A signal that aborts with the given one, or after `ms`. In Node.js 20, an `AbortSignal.timeout`
+ * A signal that aborts with the given one, or after `ms`. If the process was suspended meanwhile, the answer may be in the
+ * socket, so there is time to read it. In Node.js 20, an `AbortSignal.timeout`
  * inside `AbortSignal.any` is lost to garbage collection and never aborts.
  */
 export function timeLimit(ms: number, signal?: AbortSignal): AbortSignal {
   const late = new AbortController();
-  setTimeout(() => late.abort(new Error('it took too long')), ms).unref();
+  const end = () => {
+    late.abort(new Error('it took too long'));
+  };
+  const lateMs = performance.now() + ms + SUSPENDED_MS;
+  setTimeout(() => {
+    if (performance.now() < lateMs) end();
+    else setTimeout(end, SUSPENDED_MS).unref();
+  }, ms).unref();
   return signal ? AbortSignal.any([signal, late.signal]) : late.signal;
 }
 

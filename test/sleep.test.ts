@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
@@ -17,4 +17,13 @@ it('a time limit is kept, whatever the garbage collector does, and ends early wi
   const early = timeLimit(60_000, stopped.signal);
   stopped.abort('stopped');
   expect(early.reason).toBe('stopped');
+});
+
+it('a time limit that passed while the process was suspended leaves time for what arrived meanwhile', async () => {
+  const limit = timeLimit(10);
+  // Nothing of the event loop runs, as while the process is stopped.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+  await setTimeout(50);
+  expect(limit.aborted).toBe(false);
+  await once(limit, 'abort');
 });
