@@ -73,10 +73,10 @@ export const withParts = <Result>(
         return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
       };
       const sender = new Sender({ state, worker, here, witness, carried: () => store.carried(), whyNot });
-      // One for the whole command, because it remembers that the server takes no more emails.
+      // Both for the whole command, because they remember what takes nothing more.
       let opened: MailTransport | undefined;
       const transport = () => (opened ??= credentials.openTransport());
-      const outgoing = { transport, channels: credentials.channels };
+      const outgoing = { transport, channels: credentials.channels, silentHosts: new Set<string>() };
       const session = { now, signal, observer: listener };
       return await work({ workspace, platform, state, sender, store, outgoing, session });
     } finally {

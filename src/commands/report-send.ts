@@ -1,12 +1,11 @@
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, isSameRecipient, parseRecipient, type Recipient } from '../config/recipients.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { sentOf } from '../mail/delivery.js';
+import { addSent, type Sent, sentOf } from '../mail/delivery.js';
 import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { choosePeriod } from '../reports/period.js';
-import type { Delivery } from '../state/emails.js';
 import type { Parts } from '../steps/parts.js';
 import { byBothClocks } from '../steps/step.js';
 import { deliveriesOf, type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
@@ -83,24 +82,21 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
   const parts = await byBothClocks(given);
   const { workspace, state, session } = parts;
   const admission = options.force === true ? 'force' : 'unsettled';
-  const attempted: Delivery[] = [];
-  let pausedBy: string | undefined;
+  const attempted: Sent = { deliveries: [], pausedBy: undefined, silentHosts: new Set() };
   const { results, empty } = await eachLoaded(mailings, async (mailing) => {
     const recipients = mailing.audience.to;
     const { reports } = workspace.settings;
     const period = choosePeriod(mailing.report.period, options.period, session.now(), reports);
-    const sent = await sendMailing(parts, mailing, period, recipients, admission);
-    attempted.push(...sent.deliveries);
-    pausedBy ??= sent.pausedBy;
+    addSent(attempted, await sendMailing(parts, mailing, period, recipients, admission));
     return deliveriesOf(state, mailing)
       .filter((one) => one.period === period.name)
       .filter((one) => recipients.some((to) => isSameRecipient(to, one.recipient)));
   });
   // One about all projects concerns each of them.
   const found = [...new Map(results.flat().map((one) => [one.attempt, one])).values()];
-  const numbers = attempted.map(({ attempt }) => attempt);
+  const numbers = attempted.deliveries.map(({ attempt }) => attempt);
   const deliveries = found.map((delivery) => ({ delivery, isNew: numbers.includes(delivery.attempt) }));
   // What was refused before is still not delivered.
-  const { error } = sentOf({ deliveries: found, pausedBy });
-  return { detail: { deliveries, empty }, summary: sentOf({ deliveries: attempted, pausedBy }).words, error };
+  const { error } = sentOf({ ...attempted, deliveries: found });
+  return { detail: { deliveries, empty }, summary: sentOf(attempted).words, error };
 }

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isUnencrypted } from '../config/values.js';
+import { codeOf } from '../errors.js';
 import { redactor, unmistakable } from '../redact.js';
 import { shortened } from '../format/text.js';
 import { timeLimit } from '../sleep.js';
@@ -98,8 +99,10 @@ export async function post(
   } catch (error) {
     const why = connectionFailure(error);
     // Until the body is read, nothing can have arrived.
-    if (!sent.readableDidRead) return outcome('not-sent', `could not be reached: ${why}`);
-    return outcome('unknown', `did not answer: ${why}`);
+    const isSent = sent.readableDidRead;
+    const words = `${isSent ? 'did not answer' : 'could not be reached'}: ${why}`;
+    const isSilent = signal.aborted || /TIMEDOUT|TIMEOUT/.test(codeOf(error) ?? '');
+    return { ...outcome(isSent ? 'unknown' : 'not-sent', words), isSilent };
   } finally {
     await dispatcher.destroy();
   }

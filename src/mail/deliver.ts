@@ -25,6 +25,8 @@ export interface DeliveryParts {
   readonly outgoing: {
     /** For emails; posts to channels need none. */
     readonly transport: () => MailTransport;
+    /** The hosts of channels that did not answer since the command began. */
+    readonly silentHosts: Set<string>;
   };
   readonly session: { readonly now: () => Date; readonly signal: AbortSignal };
 }
@@ -32,56 +34,85 @@ export interface DeliveryParts {
 /**
  * Sends the messages that may be sent, each recorded before and after. A failure of one does not
  * affect the others. After an interruption, it finishes those in progress and starts no others. The first
- * email goes alone, and once the mail server takes no more for now, none are begun: those are as they were before.
+ * email goes alone, and once the mail server takes no more for now, none are begun: those are as they were before. So are
+ * the posts to a host that has not answered one, which get them one after another.
  */
 export async function deliver(
   parts: DeliveryParts,
   messages: readonly OutgoingMessage[],
   admission: DeliveryAdmission,
 ): Promise<Sent> {
+  const { transport: openTransport, silentHosts: silent } = parts.outgoing;
   const failures: unknown[] = [];
-  const transport = parts.outgoing.transport();
-  const attempt = (message: OutgoingMessage) =>
-    sendOnce(parts, transport, message, admission).catch((error: unknown) => {
+  const transport = openTransport();
+  const deliveries: Delivery[] = [];
+  const silentHosts = new Set<string>();
+  const attempt = async (message: OutgoingMessage): Promise<void> => {
+    const isDue = () => isToBeTried(parts.state, transport, message, admission, parts.session.now());
+    const host = hostOf(message);
+    try {
+      const delivery = await sendOnce(parts, transport, message, admission);
+      if (delivery !== undefined) deliveries.push(delivery);
+      else if (host !== undefined && silent.has(host) && isDue()) silentHosts.add(host);
+    } catch (error) {
       failures.push(error);
-    });
-  const first = messages.find((message) => !('channel' in message));
-  const others = messages.filter((message) => message !== first);
-  const attempted = [
-    first && (await attempt(first)),
-    ...(await pMap(others, attempt, { concurrency: MAX_AT_ONCE })),
-  ];
+    }
+  };
+  const emails = messages.filter((message) => !('channel' in message));
+  const posts = messages.filter((message) => 'channel' in message);
+  await Promise.all([
+    pMap(emails.slice(0, 1), attempt).then(() =>
+      pMap(emails.slice(1), attempt, { concurrency: MAX_AT_ONCE }),
+    ),
+    ...[...new Set(posts.map(hostOf))].map((host) =>
+      pMap(
+        posts.filter((post) => hostOf(post) === host),
+        attempt,
+        { concurrency: 1 },
+      ),
+    ),
+  ]);
   // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
-  return {
-    deliveries: attempted.filter((delivery) => delivery !== undefined),
-    pausedBy: transport.pausedBy(),
-  };
+  return { deliveries, pausedBy: transport.pausedBy(), silentHosts };
 }
+
+/** The host that gets a post; undefined for an email, and for a channel without an address. */
+const hostOf = (message: OutgoingMessage): string | undefined =>
+  'channel' in message && 'url' in message.channel ? message.channel.url.host : undefined;
+
+const isToBeTried = (
+  state: State,
+  transport: MailTransport,
+  { key }: OutgoingMessage,
+  admission: DeliveryAdmission,
+  now: Date,
+): boolean => mayBeTried(readDeliveriesTo(state, key), key.project, admission, () => transport.via, now);
 
 /**
  * Records that a message is being sent, sends it, and records its outcome; undefined if it must not be sent now, or the mail
- * server takes nothing now.
+ * server or the channel's host takes nothing now.
  */
 async function sendOnce(
-  { state, sender, session: { now, signal } }: DeliveryParts,
+  { state, sender, outgoing: { silentHosts }, session: { now, signal } }: DeliveryParts,
   transport: MailTransport,
   message: OutgoingMessage,
   admission: DeliveryAdmission,
 ): Promise<Delivery | undefined> {
   const { key, id, figures } = message;
   const at = now();
-  const isStopped = () => signal.aborted || (!('channel' in message) && transport.pausedBy() !== undefined);
-  const known = () => readDeliveriesTo(state, key);
+  const host = hostOf(message);
+  const isPaused = () =>
+    'channel' in message ? host !== undefined && silentHosts.has(host) : transport.pausedBy() !== undefined;
   const isToBeSent = () =>
-    !isStopped() && mayBeTried(known(), key.project, admission, () => transport.via, at);
+    !signal.aborted && !isPaused() && isToBeTried(state, transport, message, admission, at);
   if (!isToBeSent()) return undefined;
   const refusal = await sender.refusal();
   if (refusal !== undefined) throw refusal;
   let before: Delivery | undefined;
   const mark = (attempt: number): boolean => {
     if (!isToBeSent()) return false;
-    before = known().find(({ project }) => project === key.project);
+    before = readDeliveriesTo(state, key).find(({ project }) => project === key.project);
     storeDelivery(state, {
       ...deliveryKey.parse(key),
       state: 'sending',
@@ -105,9 +136,10 @@ async function sendOnce(
   };
   const attempt = await sender.begin(at, mark, unmark);
   if (attempt === undefined) return undefined;
-  const { kind, words } = await ('channel' in message
+  const { kind, words, isSilent } = await ('channel' in message
     ? post(message, attempt, now(), withGrace(signal))
     : transport.send(message, attempt, withGrace(signal)));
+  if (isSilent === true && host !== undefined) silentHosts.add(host);
   const settle = () => {
     // Later attempts and their outcomes stay.
     const delivery = readDeliveryOf(state, attempt.number);

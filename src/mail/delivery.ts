@@ -32,6 +32,8 @@ export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKe
 export interface SendOutcome {
   readonly kind: 'sent' | 'written' | 'not-sent' | 'not-now' | 'refused' | 'unknown';
   readonly words: string;
+  /** Whether the channel's host let the time for its answer, or for connecting, pass. */
+  readonly isSilent?: boolean;
 }
 
 /** The most characters of a server's reply to store and to show on terminals. */
@@ -110,7 +112,7 @@ const retryDelayMs = (attempts: number): number =>
 export class DeliveryError extends ReadershipError {
   override readonly exitCode: 1 | 75;
 
-  constructor({ deliveries, pausedBy }: Sent) {
+  constructor({ deliveries, pausedBy, silentHosts }: Sent) {
     const isWaiting = deliveries.every(({ state }) => state === 'waiting');
     const one = ({ report, period, recipient, state, note }: Delivery) =>
       `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
@@ -121,6 +123,10 @@ export class DeliveryError extends ReadershipError {
       lines.push(
         `The mail server takes no more emails for now: ${pausedBy}`,
         'The emails that were not sent count as untried. To try again: readership run',
+      );
+    for (const host of silentHosts)
+      lines.push(
+        `${host} did not answer, so nothing else was posted to it, and counts as untried. To try again: readership run`,
       );
     super([...lines, 'See: readership status'].join('\n'));
     this.exitCode = isWaiting ? 75 : 1;
@@ -133,10 +139,19 @@ export interface Sent {
   readonly deliveries: Delivery[];
   /** Why the mail server takes no more emails for now; undefined if it may. */
   pausedBy: string | undefined;
+  /** The hosts of channels to which posts were not begun, because they had not answered. */
+  readonly silentHosts: Set<string>;
+}
+
+/** Adds what became of further messages. */
+export function addSent(all: Sent, { deliveries, pausedBy, silentHosts }: Sent): void {
+  all.deliveries.push(...deliveries);
+  all.pausedBy ??= pausedBy;
+  for (const host of silentHosts) all.silentHosts.add(host);
 }
 
 /** How many messages were sent, in words, and the error about those that were not, if there are any. */
-export function sentOf({ deliveries, pausedBy }: Sent) {
+export function sentOf({ deliveries, pausedBy, silentHosts }: Sent) {
   const sent = deliveries.filter(({ state }) => state === 'sent').length;
   const written = deliveries.filter(({ state }) => state === 'written').length;
   const others = deliveries.filter(({ state }) => state !== 'sent' && state !== 'written');
@@ -147,9 +162,9 @@ export function sentOf({ deliveries, pausedBy }: Sent) {
   return {
     words: `${first}${second}${others.length === 0 ? '' : `, ${others.length} not`}`,
     error:
-      others.length === 0 && pausedBy === undefined
+      others.length === 0 && pausedBy === undefined && silentHosts.size === 0
         ? undefined
-        : new DeliveryError({ deliveries: others, pausedBy }),
+        : new DeliveryError({ deliveries: others, pausedBy, silentHosts }),
   };
 }
 

@@ -10,7 +10,7 @@ import { dayRange, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { composeAll, type Notice } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
-import { ALERT, ALL_PROJECTS, type Sent, sentOf } from '../mail/delivery.js';
+import { addSent, ALERT, ALL_PROJECTS, type Sent, sentOf } from '../mail/delivery.js';
 import { type Delivery, readDeliveries } from '../state/emails.js';
 import type { SendingParts } from '../steps/mailing.js';
 import type { Using } from '../steps/parts.js';
@@ -45,16 +45,14 @@ export async function sendAlerts(parts: SendingParts, said: readonly StepOutage[
     const outages = readOutages(state, session.now()).filter((one) => !isUnsettled(one, deliveries));
     const sent = deliveries.filter(({ report }) => report === ALERT);
     const drops = await dropAlerts(parts, sent);
-    const attempted: Sent = { deliveries: [], pausedBy: undefined };
+    const attempted: Sent = { deliveries: [], pausedBy: undefined, silentHosts: new Set() };
     for (const recipient of to) {
       const known = sent.filter((delivery) => isSameRecipient(delivery.recipient, recipient));
       const alerts: Alert[] = [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops];
       for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? ALL_PROJECTS, period: alert.period };
         const messages = await composeAll(parts, alertNotice(alert, workspace.invocation), key, [recipient]);
-        const { deliveries, pausedBy } = await deliver(parts, messages, 'due');
-        attempted.deliveries.push(...deliveries);
-        attempted.pausedBy ??= pausedBy;
+        addSent(attempted, await deliver(parts, messages, 'due'));
       }
     }
     const { pausedBy } = attempted;

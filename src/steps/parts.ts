@@ -65,6 +65,8 @@ export interface Outgoing {
   readonly transport: () => MailTransport;
   /** The configured channels, by name. */
   readonly channels: ReadonlyMap<string, Channel>;
+  /** The hosts of channels that did not answer since the command began. */
+  readonly silentHosts: Set<string>;
 }
 
 /** One run of a command, or one tick of the service. */

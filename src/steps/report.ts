@@ -7,8 +7,9 @@ import { isSameRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, lastEndedDay, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { type Sent, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
+import { addSent, type Sent, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { pageFile, writePage } from '../reports/pages.js';
@@ -49,7 +50,8 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   const { workspace, state, sender, store, session } = parts;
   const { settings, projects, workspaceDir, reportsDir } = workspace;
   const { now, signal } = session;
-  const detail: Reported = { pages: [], held: [], deliveries: [], pausedBy: undefined, dueAt: [] };
+  const sent: Sent = { deliveries: [], pausedBy: undefined, silentHosts: new Set() };
+  const detail: Reported = { pages: [], held: [], dueAt: [], ...sent };
   const { pages } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken, sender.otherPlace()];
@@ -180,12 +182,13 @@ async function sendDue(
     if (due === undefined) continue;
     if ('until' in due) held(name, due);
     else if (!signal.aborted && sender.otherPlace() === undefined) {
-      const { deliveries, pausedBy } = await sendMailing(parts, mailing, period, due.recipients, 'due');
-      reported.deliveries.push(...deliveries);
-      reported.pausedBy ??= pausedBy;
+      const sent = await sendMailing(parts, mailing, period, due.recipients, 'due');
+      const { deliveries, pausedBy, silentHosts } = sent;
+      addSent(reported, sent);
       const untried = due.recipients.length - deliveries.length;
-      if (pausedBy !== undefined && untried > 0)
-        held(name, { for: `the mail server (${counted(untried, 'recipient')})`, until: null });
+      const waitsFor = [pausedBy === undefined ? [] : 'the mail server', ...silentHosts].flat();
+      if (waitsFor.length > 0 && untried > 0)
+        held(name, { for: `${inSequence(waitsFor)} (${counted(untried, 'recipient')})`, until: null });
     }
   }
 }

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
 import { deliver } from '../../src/mail/deliver.js';
 import { DeliveryError, resolved, sentOf } from '../../src/mail/delivery.js';
@@ -19,6 +19,7 @@ import { postTo, SECRET } from './posts.js';
 
 const NOW = new Date('2026-11-16T03:00:00Z');
 const run = promisify(execFile);
+const ALL_ANSWER = { pausedBy: undefined, silentHosts: new Set<string>() };
 
 async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | undefined>(undefined)) {
   const { state, worker, here } = given ?? (await openTestState());
@@ -33,7 +34,7 @@ async function setUp(given?: OpenState, whyNot = () => Promise.resolve<Error | u
 const partsWith = (state: State, sender: Sender, now = NOW, { signal } = new AbortController()) => ({
   state,
   sender,
-  outgoing: { transport: () => outboxTransport('nowhere') },
+  outgoing: { transport: () => outboxTransport('nowhere'), silentHosts: new Set<string>() },
   session: { now: () => now, signal },
 });
 
@@ -120,6 +121,47 @@ describe('a post to a channel', () => {
   });
 });
 
+describe('a host that does not answer', () => {
+  it('costs one wait, however many of its channels and reports are due, and the others count as untried', async () => {
+    const { state, worker, here } = await openTestState();
+    const sender = new Sender({
+      state,
+      worker,
+      here,
+      witness: undefined,
+      whyNot: () => Promise.resolve(undefined),
+    });
+    const parts = partsWith(state, sender);
+    const answering = await serve((_, response) => response.end('ok'));
+    let arrived: () => void = () => undefined;
+    const hasArrived = new Promise<void>((resolve) => (arrived = resolve));
+    const silent = await serve(() => {
+      arrived();
+    });
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const posts = Array.from({ length: 40 }, (_, number) => {
+      const post = postTo('slack', number % 2 === 0 ? silent.baseUrl : answering.baseUrl);
+      return { ...post, key: { ...post.key, recipient: `docs-${number}` } };
+    });
+    const delivering = deliver(parts, posts, 'due');
+    await hasArrived;
+    await vi.advanceTimersByTimeAsync(60_000);
+    const sent = await delivering;
+    const { host } = new URL(silent.baseUrl);
+    expect(silent.seen).toHaveLength(1);
+    expect(answering.seen).toHaveLength(20);
+    expect(readDeliveries(state)).toHaveLength(21);
+    expect(sentOf(sent).error?.message).toBe(
+      `Not delivered, or outcome unknown:\n  weekly 2026-W46 to docs-0: unknown, slack at ${host} did not answer: it took too long\n` +
+        `${host} did not answer, so nothing else was posted to it, and counts as untried. To try again: readership run\nSee: readership status`,
+    );
+    const later = await deliver(parts, [postTo('slack', silent.baseUrl, {}, '2026-W47')], 'due');
+    expect(later).toEqual({ deliveries: [], pausedBy: undefined, silentHosts: new Set([host]) });
+    expect(silent.seen).toHaveLength(1);
+  });
+});
+
 describe('what is sent', () => {
   const LATER = new Date('2026-11-16T04:00:00Z');
 
@@ -198,7 +240,7 @@ describe('what is sent', () => {
     const alike = { ...missing, project: 'other' };
     const failed = new DeliveryError({
       deliveries: [missing, alike, { ...missing, state: 'failed', note: null }],
-      pausedBy: undefined,
+      ...ALL_ANSWER,
     });
     expect(failed).toMatchObject({ exitCode: 1 });
     expect(failed.message).toBe(
@@ -206,10 +248,8 @@ describe('what is sent', () => {
         '  weekly 2026-W46 to docs-channel: waiting, not delivered, confirmed by a person\n' +
         '  weekly 2026-W46 to docs-channel: failed, no reason given\nSee: readership status',
     );
-    expect(sentOf({ deliveries: [missing, arrived], pausedBy: undefined }).words).toBe(
-      '1 report sent, 1 not',
-    );
-    const later = new DeliveryError({ deliveries: [missing], pausedBy: undefined });
+    expect(sentOf({ deliveries: [missing, arrived], ...ALL_ANSWER }).words).toBe('1 report sent, 1 not');
+    const later = new DeliveryError({ deliveries: [missing], ...ALL_ANSWER });
     expect(later).toMatchObject({ exitCode: 75 });
     expect(later.message).toMatch(/^Not sent:\n {2}weekly 2026-W46 to docs-channel: not deliv/);
   });

@@ -30,7 +30,8 @@ async function deliverTo(recipients: readonly string[], given: Given = {}, now =
   const { state, sender, server } = test;
   const { admission = 'due', signal = new AbortController().signal } = given;
   const transport = () => given.transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
-  const parts = { state, sender, outgoing: { transport }, session: { now: () => now, signal } };
+  const outgoing = { transport, silentHosts: new Set<string>() };
+  const parts = { state, sender, outgoing, session: { now: () => now, signal } };
   return deliver(parts, await Promise.all(recipients.map((recipient) => letter(recipient))), admission);
 }
 

@@ -108,7 +108,7 @@ it('that the mail server takes no more is said once, by the step or with the ale
   expect(said).toEqual([
     expect.stringMatching(/^The mail server takes no more emails for now: .*ECONNREFUSED/),
   ]);
-  const { error } = sentOf({ deliveries: [], pausedBy: transport.pausedBy() });
+  const { error } = sentOf({ deliveries: [], pausedBy: transport.pausedBy(), silentHosts: new Set() });
   await sendAlerts(parts, [{ step: 'report', outcome: 'later', error }]);
   expect(said).toHaveLength(1);
   expect(readDeliveries(state)).toEqual([]);

@@ -82,6 +82,7 @@ export function partsOf(
     outgoing: {
       transport: unused,
       channels: new Map(),
+      silentHosts: new Set(),
       ...outgoing,
     },
     session: { now, signal: new AbortController().signal, observer: {}, ...session },
