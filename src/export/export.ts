@@ -15,7 +15,7 @@ import {
   type LoadTask,
   MOST_IN_A_ROW,
 } from './load.js';
-import { expectedRows, type ExportPlan, planExport, type PlannedDay } from './plan.js';
+import { type ExportPlan, planExport, type PlannedDay } from './plan.js';
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { readFact, recordFact } from '../state/facts.js';
@@ -49,7 +49,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const disagreement = readFact(state, project, DISAGREEMENT, now());
     return disagreement === known ? undefined : disagreement;
   };
-  let plan = await planOf(task, range);
+  let plan = await planOf(task);
   const results: DayResult[] = [];
   const load = async (days: readonly PlannedDay[]): Promise<readonly DayResult[]> => {
     const loaded = await loadDays(task, days);
@@ -57,7 +57,6 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     if (loaded.stopped instanceof Error) throw loaded.stopped;
     return loaded.results;
   };
-  const isLatest = ({ stage }: PlannedDay) => stage === 'latest' || range.rest !== undefined;
   let check: CheckedDays | undefined;
   let stopped: unknown;
   try {
@@ -70,24 +69,15 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
         stopped = error;
         return undefined;
       });
-      if (check?.differing.length !== 0) plan = await planOf(task, range);
+      if (check?.differing.length !== 0) plan = await planOf(task);
     }
-    if (range.rest === undefined) task.onPlan?.(plan);
-    await load(reload ? plan.days : plan.days.filter(isLatest));
+    task.onPlan?.(plan);
+    await load(reload ? plan.days : plan.days.filter(({ stage }) => stage === 'latest'));
     if (reload) return { plan, results, disagreement: found() };
     yield;
-
-    const whole = (await range.rest?.()) ?? range;
-    if (range.rest !== undefined) {
-      plan = await planOf(task, whole, results);
-      task.onPlan?.(plan);
-    }
-    const read = new Set(results.map(({ day }) => day));
-    const { days } = await planOf(task, whole);
-    // Those that were read just now are not read again.
-    const rest = days.filter(({ day }) => !read.has(day));
-    const kept = await backfill(task, whole, rest, results, load);
-    if (kept !== undefined) plan = { ...plan, range: { ...whole, note: keptNote(kept) } };
+    const past = plan.days.filter(({ stage }) => stage === 'past');
+    const kept = await backfill(task, range, past, results, load);
+    if (kept !== undefined) plan = { ...plan, range: { ...range, note: keptNote(kept) } };
   } catch (error) {
     stopped = error;
   }
@@ -106,19 +96,18 @@ async function forgetFinished({ history, state, project }: ExportTask, plan: Exp
   });
 }
 
-/** The plan of a range, in which days that were read just now are days to load, not read before. */
-async function planOf(
-  task: ExportTask,
-  range: ExportRange,
-  read: readonly DayResult[] = [],
-): Promise<ExportPlan> {
-  const { history, state, project, now, settleDays, reload = false } = task;
+async function planOf({
+  history,
+  state,
+  project,
+  range,
+  now,
+  settleDays,
+  reload = false,
+}: ExportTask): Promise<ExportPlan> {
   const { rows: pageSize } = readPageSize(state, project, now());
   const records = await readDayRecords({ history, state }, project);
-  const others = new Map(records);
-  for (const { day } of read) others.delete(day);
-  const options = { settleDays, pageSize, reload, expected: expectedRows(records) };
-  return planExport(others, range, now(), options);
+  return planExport(records, range, now(), { settleDays, pageSize, reload });
 }
 
 /**

@@ -102,8 +102,6 @@ interface PlanOptions {
   readonly pageSize: number;
   /** Whether every day is read whole again, final ones included. */
   readonly reload: boolean;
-  /** How many rows to expect of a day that was not read yet. */
-  readonly expected?: (day: Day) => number;
 }
 
 /**
@@ -119,11 +117,12 @@ export function planExport(
   records: DayRecords,
   range: ExportRange,
   now: Date,
-  { settleDays, pageSize, reload, expected = expectedRows(records) }: PlanOptions,
+  { settleDays, pageSize, reload }: PlanOptions,
 ): ExportPlan {
   const all = daysIn(range);
   const missing = all.filter((day) => !records.has(day));
-  const hasHoles = missing.length > 0 || range.rest !== undefined;
+  const hasHoles = missing.length > 0;
+  const expected = expectedRows(records);
   const days = all
     .flatMap((day) =>
       reload

@@ -2,44 +2,19 @@ import { z } from 'zod';
 import { addDays, type Day, type DayRange, day, daysBetween, lastEndedDay } from '../day.js';
 import { longDay, plainDayRange } from '../format/days.js';
 import { BELIEVED_DAYS, type PlatformFact, readFact, recordFact } from '../state/facts.js';
-import {
-  equalCounts,
-  largest,
-  largestConfirmed,
-  NO_VIEWS,
-  probeTotals,
-  sumCounts,
-  totalsIfAnswered,
-  viewsIn,
-} from './totals.js';
+import { equalCounts, largestConfirmed, NO_VIEWS, probeTotals, totalsIfAnswered, viewsIn } from './totals.js';
 import { ConfigurationError } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { readDayRecords } from './day-records.js';
 import { KEPT_FROM } from './retention.js';
-import { storeEmptyDays } from './store-day.js';
 import type { ExportedProject } from './failures.js';
 import type { State } from '../state/state.js';
 
-const fact = <Value>(name: string, value: z.ZodType<Value>): PlatformFact<Value> => ({
-  name,
-  value,
-  isLimit: false,
-});
-
-const dayValue = z.string().transform(day);
-const searchValue = z.object({
-  /** The last day of the ranges that it asks for, and the most days of a range. */
-  last: dayValue,
-  length: z.int(),
-  /** Ages in days, and the views of the range that ends then; null if it was refused. */
-  views: z.array(z.tuple([z.int(), z.int().nullable()])),
-});
-/** How far the search for the first day has got. */
-type Search = z.infer<typeof searchValue>;
-
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
-export const FIRST_DAY = fact('first day', dayValue);
-export const SEARCH = fact('search', searchValue);
+export const FIRST_DAY: PlatformFact<Day> = {
+  name: 'first day',
+  value: z.string().transform(day),
+  isLimit: false,
+};
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
 export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
@@ -65,20 +40,18 @@ export interface ExportBounds {
 export interface ExportRange extends DayRange {
   /** Why it does not begin on another day. */
   readonly note?: string;
-  /** Finds the whole range, while only its latest days are known. */
-  readonly rest?: () => Promise<ExportRange>;
 }
 
-export interface RangeRequest extends FirstDayRequest, Pick<ExportBounds, 'from' | 'to'> {
+export interface RangeRequest extends Omit<ExportedProject, 'now' | 'history'>, ExportBounds {
+  readonly now: Date;
+  readonly signal?: AbortSignal | undefined;
   /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
   readonly start: Day | 'auto';
 }
 
 /**
  * The days that an export covers: never today, which has not ended, and none that the platform no
- * longer keeps. With `auto`, none from before the first view. While that day is not known, the range is
- * only the last day, from which the export learns how to read the others; `rest` searches for all of
- * it. Undefined if the platform has no views yet.
+ * longer keeps. With `auto`, none from before the first view. Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
   const { state, project, start, from, to, now } = request;
@@ -88,12 +61,8 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (start === 'auto') await checkStart(request);
   const first = readFirstDay(state, project, start, now);
   if (first !== undefined) return { first, last };
-  const search = await beginSearch(request, yesterday);
-  if (search === undefined) return undefined;
-  // Recorded now, because the search would start over after each pause.
-  await recordFact(state, project, SEARCH, search, now);
-  const rest = () => finishSearch(request, search, last);
-  return last < yesterday ? rest() : { first: last, last, rest };
+  const found = await findFirstDay(request, yesterday);
+  return found && { ...found, last };
 }
 
 /** Resolves the first day that the user gave, with at most one request. */
@@ -128,40 +97,56 @@ async function checkStart(request: RangeRequest): Promise<void> {
 /** No server of the API has data from before this day. */
 export const EARLIEST_DAY = day('2015-01-01');
 
-/** A stretch of at least so many empty days after the first one shows that the first one is a stray. */
-const STRAY_DAYS = 30;
-
 /** Lengths of ranges, in days, that are tried on a server that refuses longer ones. */
 const SHORTER_RANGES = [366, 31, 1];
-
-/** A project whose first day is searched for. */
-interface FirstDayRequest extends Omit<ExportedProject, 'now'> {
-  readonly signal?: AbortSignal | undefined;
-  readonly now: Date;
-}
 
 /** The requests of a history since the earliest day, if each day has up to 250 pages. */
 export const requestsSince2015 = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
 
 /** The most requests for the first day on a server that answers for every range. */
 export const requestsToFindFirstDay = (last: Day): number =>
-  1 + 2 * Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
+  1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
+
+/** Finds and records the first day with a view up to `last`. Undefined when there is no view. */
+async function findFirstDay(
+  request: RangeRequest,
+  last: Day,
+): Promise<Omit<ExportRange, 'last'> | undefined> {
+  const { client, state, project, signal, now } = request;
+  const length = await longestRange(request, last);
+  if (length === undefined) return undefined;
+  const longest = daysBetween(EARLIEST_DAY, last) + 1;
+  const refused = new Set<number>();
+  /** Whether the range that ends at this age has views. */
+  const hasViews = async (age: number) => {
+    const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
+    const views = await viewsIn(client, range, { signal });
+    if (views === 'refused') refused.add(age);
+    else refused.delete(age);
+    return views === 'some';
+  };
+  // Only a refusal is tried again: other answers are facts.
+  const again = async (age: number) => refused.has(age) && (await hasViews(age));
+  const oldest = await largestConfirmed(hasViews, length, longest - 1, again);
+  const isRefused = refused.has(oldest + 1);
+  // If older ranges are refused, the history begins with the oldest range that is returned.
+  const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
+  if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
+  await recordFact(state, project, FIRST_DAY, first, now);
+  return { first, ...(isRefused ? { note: keptNote(first) } : {}) };
+}
 
 /**
- * Begins the search for the first day with a view up to `last`, or continues the one that an earlier
- * export began. Undefined when there is no view. On a server that refuses long ranges, it looks for
- * the longest that is answered. Throws what the client throws if not even one day is.
+ * The days of the longest range up to `last` that a server answers; undefined when there is no view. Throws what the
+ * client throws if not even one day is answered.
  */
-async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search | undefined> {
-  const { client, state, project, signal, now } = request;
-  const begun = readFact(state, project, SEARCH, now);
-  if (begun !== undefined) return begun;
+async function longestRange({ client, signal }: RangeRequest, last: Day): Promise<number | undefined> {
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
-  for (const length of [longest, ...SHORTER_RANGES.filter((shorter) => shorter < longest)]) {
+  for (const length of [longest, ...SHORTER_RANGES]) {
     const read = length === 1 ? probeTotals : totalsIfAnswered;
     const totals = await read(client, { first: addDays(last, 1 - length), last }, { signal });
     if (totals === undefined) continue;
-    if (!equalCounts(totals, NO_VIEWS)) return { last, length, views: [[0, totals.total]] };
+    if (!equalCounts(totals, NO_VIEWS)) return length;
     if (length === longest) break;
     throw new ConfigurationError(
       `Could not find the first day of the history: the platform refuses ranges of more than ${counted(length, 'day')}, ` +
@@ -171,64 +156,6 @@ async function beginSearch(request: FirstDayRequest, last: Day): Promise<Search 
   return undefined;
 }
 
-/** Searches on from where it stopped, with every answer recorded, so that it goes on after any pause. */
-async function finishSearch(
-  request: FirstDayRequest,
-  { last, length, views }: Search,
-  lastDay: Day,
-): Promise<ExportRange> {
-  const { client, history, state, project, signal, now } = request;
-  const answers = new Map(views);
-  const longest = daysBetween(EARLIEST_DAY, last) + 1;
-  const viewsUpTo = async (age: number): Promise<number> => {
-    if (!answers.has(age)) {
-      const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
-      const totals = await totalsIfAnswered(client, range, { signal });
-      // Views may be counted by kind only.
-      answers.set(age, totals === undefined ? null : Math.max(totals.total, totals.human + totals.ai));
-      await recordFact(state, project, SEARCH, { last, length, views: [...answers] }, now);
-    }
-    return answers.get(age) ?? 0;
-  };
-  const holds = async (age: number) => (await viewsUpTo(age)) > 0;
-  const stored = [...(await readDayRecords({ history, state }, project)).values()].filter(
-    (record) => record.is_stored,
-  );
-  // If all days have as many views as those stored, this is the age of the first one.
-  const guess =
-    stored.length === 0
-      ? longest
-      : Math.ceil(((await viewsUpTo(0)) * stored.length) / sumCounts(stored).total);
-  // Only a refusal is tried again: other answers are facts.
-  const again = async (age: number) => answers.get(age) === null && answers.delete(age) && (await holds(age));
-  const oldest = await largestConfirmed(holds, length < longest ? length : guess, longest - 1, again);
-  const isRefused = answers.get(oldest + 1) === null;
-  // If older ranges are refused, the history begins with the oldest range that is returned.
-  const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
-  const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
-  const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
-  if (newest < oldest) await storeEmptyDays({ history, state }, project, empty, now);
-  if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
-  await recordFact(state, project, FIRST_DAY, first, now);
-  await recordFact(state, project, SEARCH, undefined, now);
-  return { first, last: lastDay, ...(isRefused ? { note: keptNote(first) } : {}) };
-}
-
 /** That a platform keeps no days before the first one. */
 export const keptNote = (first: Day): string =>
   `the platform refuses days before ${longDay(first)}, so the history begins there; they are tried again after ${BELIEVED_DAYS} days`;
-
-/** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
-async function endOfStray(
-  answers: readonly (readonly [number, number | null])[],
-  oldest: number,
-  viewsUpTo: (age: number) => Promise<number>,
-): Promise<number> {
-  const ofFirst = await viewsUpTo(oldest);
-  const known = answers.filter(([age]) => age <= oldest);
-  const newest = Math.min(...known.filter(([, views]) => views === ofFirst).map(([age]) => age));
-  if (oldest - newest < STRAY_DAYS) return oldest;
-  const most = newest - Math.max(...known.filter(([, views]) => views !== ofFirst).map(([age]) => age)) - 1;
-  const isStray = async (days: number) => (await viewsUpTo(newest - days)) === ofFirst;
-  return newest - (await largest(isStray, Math.ceil(most / 2), most));
-}

@@ -16,10 +16,8 @@ const MOST_REQUESTS = 14;
 const OPERATION = { name: 'read page views', method: 'GET', url: 'http://platform.test' } as const;
 
 /** The range of an export without bounds, with the search for its first day. */
-async function find(request: Omit<RangeRequest, 'start'>): Promise<ExportRange | undefined> {
-  const range = await resolveRange({ ...request, start: 'auto' });
-  return range?.rest === undefined ? range : range.rest();
-}
+const find = (request: Omit<RangeRequest, 'start'>): Promise<ExportRange | undefined> =>
+  resolveRange({ ...request, start: 'auto' });
 
 const FIRST = day('2024-03-05');
 const YESTERDAY = day('2026-11-17');
