@@ -177,12 +177,8 @@ export interface PromptLimit {
  * attempts of the last hour are the prompts to count, including those of killed processes.
  */
 export function promptLimit(state: State, project: string, now: Date): PromptLimit | undefined {
-  const uses = readSentPrompts(state, project, now).map((sentAt) => ({
-    used_at: sentAt,
-    requests: 1,
-    paused_until: null,
-  }));
-  const freeAt = new RollingHour(uses, now).nextFreeAt(LIMITS.usesPerHour, now);
+  const sent = readSentPrompts(state, project, now).map((at) => ({ at, requests: 1 }));
+  const freeAt = new RollingHour(sent, now).nextFreeAt(LIMITS.usesPerHour, now);
   const pausedUntil = readPromptPause(state, project, now);
   if (pausedUntil !== undefined && pausedUntil >= freeAt)
     return { until: pausedUntil, why: 'the platform requested a pause' };

@@ -1,6 +1,5 @@
 import { endOfMinute } from 'date-fns';
 import type { KnownRequests } from '../state/requests.js';
-import { LONGEST_WAIT_MS } from './retry-after.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -15,11 +14,10 @@ const ARRIVAL_MS = 30_000;
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
 
-/** Requests that were sent, or the end of the pause after one was refused. */
-export interface RecordedUse {
-  readonly used_at: Date;
+/** Requests that were sent together. */
+interface SentRequests {
+  readonly at: Date;
   readonly requests: number;
-  readonly paused_until: Date | null;
 }
 
 /** The requests of the last hour, and the end of a pause requested by the server. */
@@ -30,16 +28,12 @@ export class RollingHour {
   #pauseMs = 0;
 
   /**
-   * Reads the records as of `now`. If the clock was set back since they were written, rows lie in the
-   * future. Up to an hour ahead, they count as if they were sent now. Rows further ahead, and pauses
-   * longer than any that is honored, come from a wrong clock and are ignored.
+   * The hour before `now`. If the clock was set back since requests were sent, they lie in the future. Up to an hour
+   * ahead, they count as if they were sent now; those further ahead come from a wrong clock and are ignored.
    */
-  constructor(rows: readonly RecordedUse[], now: Date) {
-    for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
-      if (usedAt.getTime() <= now.getTime() + HOUR_MS) this.add(requests, usedAt < now ? usedAt : now);
-      if (pausedUntil !== null && pausedUntil.getTime() <= now.getTime() + LONGEST_WAIT_MS)
-        this.pause(usedAt, pausedUntil);
-    }
+  constructor(sent: readonly SentRequests[], now: Date) {
+    for (const { at, requests } of sent)
+      if (at.getTime() <= now.getTime() + HOUR_MS) this.add(requests, at < now ? at : now);
   }
 
   /** Counts requests sent at `usedAt`. */
@@ -100,12 +94,9 @@ export class RollingHour {
 
 /** The last hour of a key. */
 export function hourOf({ sent, refusals }: Pick<KnownRequests, 'sent' | 'refusals'>, now: Date): RollingHour {
-  const pause = refusals && { used_at: refusals.at, requests: 0, paused_until: refusals.until };
   // It is not known when in their minute they were sent.
-  const uses = sent.map(({ minute, requests }) => ({
-    used_at: endOfMinute(minute),
-    requests,
-    paused_until: null,
-  }));
-  return new RollingHour(pause === undefined ? uses : [...uses, pause], now);
+  const uses = sent.map(({ minute, requests }) => ({ at: endOfMinute(minute), requests }));
+  const hour = new RollingHour(uses, now);
+  if (refusals !== undefined) hour.pause(refusals.at, refusals.until);
+  return hour;
 }

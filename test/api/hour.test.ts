@@ -1,20 +1,11 @@
 import { addMilliseconds, addMinutes, addSeconds } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import { freeAt, type RecordedUse, RollingHour } from '../../src/api/hour.js';
+import { freeAt, RollingHour } from '../../src/api/hour.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const minutesAgo = (minutes: number) => addMinutes(NOW, -minutes);
-const sent = (usedAt: Date, requests: number): RecordedUse => ({
-  used_at: usedAt,
-  requests,
-  paused_until: null,
-});
-const pause = (until: Date): RecordedUse => ({
-  used_at: NOW,
-  requests: 0,
-  paused_until: until,
-});
-const hourOf = (...rows: RecordedUse[]) => new RollingHour(rows, NOW);
+const sent = (at: Date, requests: number) => ({ at, requests });
+const hourOf = (...uses: ReturnType<typeof sent>[]) => new RollingHour(uses, NOW);
 
 describe('what counts', () => {
   test('a request counts for an hour after the last moment at which it can arrive', () => {
@@ -48,9 +39,7 @@ describe('what counts', () => {
 
   test('a clock that was days ahead does not stop the export for days', () => {
     const ahead = addMinutes(NOW, 3 * 24 * 60);
-    const hour = hourOf(sent(ahead, 100), { ...pause(addMinutes(ahead, 60)), used_at: ahead });
-    expect(hour.used(NOW)).toBe(0);
-    expect(hour.pausedUntil(NOW)).toBeUndefined();
+    expect(hourOf(sent(ahead, 100)).used(NOW)).toBe(0);
   });
 
   test('a clock set back by days during an export makes nothing count for longer than an hour', () => {
@@ -61,7 +50,8 @@ describe('what counts', () => {
   });
 
   test('the longest of several pauses applies, and one that is over does not', () => {
-    const hour = hourOf(pause(addMinutes(NOW, 5)), pause(addMinutes(NOW, 30)), pause(minutesAgo(1)));
+    const hour = hourOf();
+    for (const until of [addMinutes(NOW, 5), addMinutes(NOW, 30), minutesAgo(1)]) hour.pause(NOW, until);
     expect(hour.pausedUntil(NOW)).toEqual(addMinutes(NOW, 30));
     expect(hour.pausedUntil(addMinutes(NOW, 30))).toBeUndefined();
   });
