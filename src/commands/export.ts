@@ -146,9 +146,7 @@ export const audit = projectCommand('audit', {
     );
     for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
     const exitCode = conclude(rest.outages, runtime);
-    const isLeft = audits.some(
-      ({ audit }) => audit.repaired === undefined && audit.differing.length + audit.damaged.length > 0,
-    );
+    const isLeft = audits.some(({ audit }) => audit.repaired === undefined && audit.differing.length > 0);
     return isLeft ? 1 : exitCode;
   },
 });

@@ -1,9 +1,6 @@
-import { z } from 'zod';
-import { dayColumn, readSql } from '../columns.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
 import { readFact, recordFact } from '../state/facts.js';
-import type { Reader } from '../history/duckdb.js';
 import { readPageSize } from './page-size.js';
 import { type DayRecord, readDayRecords, recentTotals, settledTotals } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
@@ -12,8 +9,6 @@ import { isSmaller, KEPT_FROM, Retention } from './retention.js';
 import { expectAdditive, hasPageTotals } from './additivity.js';
 import { DISAGREEMENT, type Disagreement } from './disagreement.js';
 import { findDifferingDays, probeTotals } from './totals.js';
-
-const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
 /** A final day was not smaller before, or it would be inconsistent. */
 const SETTLED = { isSettled: true, wasSmaller: false } as const;
@@ -39,9 +34,8 @@ const INCOMPARABLE: CheckedDays = {
   disagreement: 'page totals',
 };
 
-/** Also the days whose stored rows do not add up to their records, and what was loaded again. */
+/** Also what was loaded again. */
 export interface Audit extends CheckedDays {
-  readonly damaged: readonly Day[];
   readonly repaired?: LoadOutcome;
 }
 
@@ -64,18 +58,14 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
   const { history, state, project } = task;
   const records = await readDayRecords({ history, state }, project);
-  const damaged = await findDamagedDays(history, project);
   const found = await compare(task, settledTotals(records), { marks: repair });
-  if (!repair) return { ...found, damaged };
-  const toLoad = [...new Set([...found.differing, ...damaged])].filter(
-    (day) => !found.forgotten.includes(day),
-  );
+  if (!repair) return found;
   const { rows: pageSize } = readPageSize(state, project, task.now());
-  const planned = toLoad.sort().map((day): PlannedDay => {
+  const planned = found.differing.toSorted().map((day): PlannedDay => {
     const requests = requestsFor(records.get(day)?.pages ?? 0, pageSize);
     return { day, due: 'reload', stage: 'past', requests };
   });
-  return { ...found, damaged, repaired: await loadDays(task, planned) };
+  return { ...found, repaired: await loadDays(task, planned) };
 }
 
 /**
@@ -128,10 +118,4 @@ async function compare(
     await recordVerification(state, project, rangeOf(compared), count, now());
   }
   return { days: compared.length, differing, forgotten, refused };
-}
-
-/** Stored days whose rows no longer add up to the totals in `days`: damage that is found without a request. */
-export async function findDamagedDays(reader: Reader, project: string): Promise<Day[]> {
-  const rows = await reader.query(DAMAGED_DAYS, z.object({ day: dayColumn }), { project });
-  return rows.map(({ day }) => day);
 }

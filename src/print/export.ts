@@ -174,11 +174,10 @@ export const exportPlanJson = ({ project, plan, requests }: PlannedExport) => ({
 
 /** What an audit of a project found and repaired. */
 export function auditLines({ project, audit }: ProjectAudit): string[] {
-  const { days, differing, damaged, forgotten, refused, repaired, disagreement } = audit;
+  const { days, differing, forgotten, refused, repaired, disagreement } = audit;
   if (disagreement === undefined && days + refused.length === 0)
     return [`${project.name}: there are no final days to verify yet.`];
-  const wrong = differing.length + damaged.length;
-  const isClean = days > 0 && wrong + forgotten.length === 0;
+  const isClean = days > 0 && differing.length + forgotten.length === 0;
   const ended = (outcome: DayResult['outcome']) =>
     repaired?.results.filter((result) => result.outcome === outcome).length ?? 0;
   const reloaded = (repaired?.results.length ?? 0) - ended('failed');
@@ -187,12 +186,11 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
     ...indented([
       disagreement !== undefined && `the platform ${DISAGREEMENT_WORDS[disagreement]}`,
       differing.length > 0 && `differ from the platform: ${dayList(differing)}`,
-      damaged.length > 0 && `do not add up in the database: ${dayList(damaged)}`,
       forgotten.length > 0 && forgottenLine(forgotten.length),
       refused.length > 0 && `not compared, because the platform refuses their range: ${dayList(refused)}`,
       repaired !== undefined && repaired.results.length > 0 && `${counted(reloaded, 'day')} loaded again`,
       ended('fewer') > 0 && fewerLine(ended('fewer')),
-      repaired === undefined && wrong > 0 && `load them again: readership audit --repair`,
+      repaired === undefined && differing.length > 0 && `load them again: readership audit --repair`,
     ]),
   ];
 }

@@ -182,8 +182,8 @@ export async function auditStep(
   }).finally(() => store.writeWaiting());
   await platform.recordRequests();
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
-  const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
-    differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
+  const findings = detail.flatMap(({ project, audit: { differing } }) =>
+    differing.length === 0 ? [] : `${project.id}: ${differing.join(', ')}`,
   );
   const summary = findings.length === 0 ? 'no days differ' : `days that differ: ${findings.join('; ')}`;
   return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(errorsOfLoad)]);
