@@ -5,7 +5,7 @@ import { ReadershipError } from '../errors.js';
 import { addCounts, equalCounts, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
 
 /** What is wrong with a platform whose ranges include the day in `dateTo`. */
-export const INCLUSIVE =
+const INCLUSIVE =
   'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';
 
 /** The sums of days are not the totals of their range: no day of this platform can be trusted. */
