@@ -92,14 +92,11 @@ export async function expectHistory(
   state: State,
 ): Promise<void> {
   if (!hasHistory(state) || (await exists(historyFile))) return;
-  throw lostHistory(historyFile);
-}
-
-export const lostHistory = (historyFile: string): StorageError =>
-  new StorageError(
+  throw new StorageError(
     `The history ${historyFile} is missing, although days were loaded. Nothing was changed.\n` +
       'Restore a backup: readership restore --from FILE\nOr load again what the platform still has: readership export --reload',
   );
+}
 
 /** Throws an `OtherPlaceError` in a copy of a workspace, which sends nothing. */
 export async function expectSendingPlace(

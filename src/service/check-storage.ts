@@ -1,20 +1,12 @@
 import { access, constants, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { expectNothingLost, lostHistory } from '../app/state.js';
+import { expectHistory, expectNothingLost } from '../app/state.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
-import { LockedError, messageOf, OtherVersionError } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes } from '../format/numbers.js';
 import { lockData } from '../state/lock.js';
 import { openState } from '../state/open.js';
-import {
-  finishedDataset,
-  hasHistory,
-  isSamePlace,
-  placeOf,
-  placeWords,
-  readWorkspaceRow,
-} from '../state/workspace.js';
+import { finishedDataset, isSamePlace, placeOf, placeWords, readWorkspaceRow } from '../state/workspace.js';
 import { readWitness, whyIncomplete } from '../state/witness.js';
 import { expectDataset } from '../history/dataset.js';
 import { type History, openOwnHistory } from '../history/history.js';
@@ -23,91 +15,74 @@ import { futureWords, readFutureDays, readFutureRecords } from '../steps/history
 import { readStateSummary } from '../history/state-copy.js';
 import { canLockIn, lockless } from '../state/database.js';
 import type { State } from '../state/state.js';
-import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
+import { type CheckResult, fail, found, pass, problemOf, type Verdict, warn } from './findings.js';
 
 const SCARCE_BYTES = 2 ** 30;
 
-/** The history, unless it is missing, of another version or damaged. */
-export async function tryHistory({
-  dataDir,
-  historyFile,
-}: Workspace): Promise<{ history?: History; verdict: Verdict }> {
-  try {
-    if (!(await exists(historyFile))) {
-      const state = await openState(dataDir).catch(() => undefined);
-      const isLost = state !== undefined && hasHistory(state);
-      state?.close();
-      return {
-        verdict: isLost
-          ? fail(lostHistory(historyFile).message)
-          : warn('There is no history yet. Load it: readership export'),
-      };
-    }
-    const history = await openOwnHistory(historyFile);
-    return { history, verdict: pass(`${historyFile} opens, and has the current version`) };
-  } catch (error) {
-    return { verdict: (error instanceof OtherVersionError ? warn : fail)(messageOf(error)) };
-  }
-}
-
-/** Whether the state opens and is intact, and whether a process is working with it. */
-export async function checkState(workspace: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+/** The state, unless it is missing or cannot be opened, and whether it is intact and in use. */
+export async function tryState(
+  workspace: Workspace,
+  { now, signal }: Runtime,
+): Promise<{ state: State | undefined; verdict: Verdict }> {
   const { dataDir } = workspace;
-  const state = await openState(dataDir);
-  if (state === undefined) {
-    await expectNothingLost(workspace);
-    return pass('none yet: the first command that writes creates it');
-  }
+  let state: State | undefined;
   try {
+    state = await openState(dataDir);
+    if (state === undefined) {
+      await expectNothingLost(workspace);
+      return { state, verdict: pass('none yet: the first command that writes creates it') };
+    }
     state.expectSound();
     const lock = await lockData(dataDir, state, { command: 'readership doctor', now, signal, maxWaitMs: 0 });
     lock.release();
-    return pass(`${state.path} opens, is intact, and is not in use`);
+    return { state, verdict: pass(`${state.path} opens, is intact, and is not in use`) };
   } catch (error) {
-    if (error instanceof LockedError) return warn(messageOf(error));
-    throw error;
-  } finally {
-    state.close();
+    return { state, verdict: problemOf(error) };
+  }
+}
+
+/** The history, unless it is missing, of another version or damaged. */
+export async function tryHistory(
+  workspace: Workspace,
+  state: State | undefined,
+): Promise<{ history?: History; verdict: Verdict }> {
+  const { historyFile } = workspace;
+  try {
+    if (state !== undefined) await expectHistory(workspace, state);
+    if (!(await exists(historyFile)))
+      return { verdict: warn('There is no history yet. Load it: readership export') };
+    const history = await openOwnHistory(historyFile);
+    return { history, verdict: pass(`${historyFile} opens, and has the current version`) };
+  } catch (error) {
+    return { verdict: problemOf(error) };
   }
 }
 
 /** Whether the witness is there, and knows no attempt that the state does not know. */
 export async function checkWitness(
   { dataDir, witness }: Workspace,
+  state: State,
   history: History | undefined,
 ): Promise<Verdict> {
   if (witness === undefined) return pass('none needed in the sandbox');
-  const state = await openState(dataDir);
-  if (state === undefined)
-    return pass(readWitness(witness) === undefined ? 'none yet' : `${witness} is intact`);
-  try {
-    const carried = history && (await readStateSummary(history.connection));
-    const problem = whyIncomplete({ state, witness, carried });
-    if (problem !== undefined) return fail(problem.message);
-    if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
-    if (readWorkspaceRow(state).attempt === 0) return pass('none yet: nothing was sent');
-    if (await isWritable(dirname(witness)))
-      return pass(`${witness} is missing, and is written before the next email or job`);
-    return warn(
-      `${witness} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
-    );
-  } finally {
-    state.close();
-  }
+  const carried = history && (await readStateSummary(history.connection));
+  const problem = whyIncomplete({ state, witness, carried });
+  if (problem !== undefined) return fail(problem.message);
+  if (readWitness(witness) !== undefined) return pass(`${witness} is intact`);
+  if (readWorkspaceRow(state).attempt === 0) return pass('none yet: nothing was sent');
+  if (await isWritable(dirname(witness)))
+    return pass(`${witness} is missing, and is written before the next email or job`);
+  return warn(
+    `${witness} could not be created, so with an empty ${dataDir} everything would be sent again: let this user write there.`,
+  );
 }
 
 /** Whether jobs, messages and emails are sent from here. */
-export async function checkPlace({ dataDir, machine }: Workspace): Promise<Verdict> {
-  const state = await openState(dataDir);
-  if (state === undefined) return pass('not recorded yet: the first command that writes records it');
-  try {
-    const place = readWorkspaceRow(state);
-    if (!isSamePlace(place, await placeOf(dataDir, machine)))
-      return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
-    return pass(`here, ${placeWords(place)}`);
-  } finally {
-    state.close();
-  }
+export async function checkPlace({ dataDir, machine }: Workspace, state: State): Promise<Verdict> {
+  const place = readWorkspaceRow(state);
+  if (!isSamePlace(place, await placeOf(dataDir, machine)))
+    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+  return pass(`here, ${placeWords(place)}`);
 }
 
 export async function checkDates(reader: Reader, state: State, now: Date): Promise<Verdict> {

@@ -22,7 +22,7 @@ import { expectSendable, listReports, noReport } from '../reports/definition.js'
 import { choosePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { timeLimit } from '../sleep.js';
-import { emptyState, openState } from '../state/open.js';
+import { emptyState } from '../state/open.js';
 import { mailingsOf, reportNotice } from '../steps/mailing.js';
 import { readOwnNotes } from '../steps/notes.js';
 import { fail, type CheckResult, found, keyProblem, pass, type Verdict, warn } from './findings.js';
@@ -32,9 +32,9 @@ import {
   checkDisk,
   checkPlace,
   checkPrivacy,
-  checkState,
   checkWitness,
   tryHistory,
+  tryState,
 } from './check-storage.js';
 import { answers, doesNotAnswer } from './try-platform.js';
 
@@ -45,9 +45,9 @@ const RETRIES = { retries: 2, minDelayMs: 500, maxDelayMs: 2_000 };
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Promise<CheckResult[]> {
   keepFilesPrivate();
-  const { history, verdict } = await tryHistory(workspace);
-  // What is wrong with it, its own check says.
-  const state = (await openState(workspace.dataDir).catch(() => undefined)) ?? emptyState();
+  const stored = await tryState(workspace, runtime);
+  const { history, verdict } = await tryHistory(workspace, stored.state);
+  const state = stored.state ?? emptyState();
   const connection = await connect({ ...workspace, maxWaitMs: 0, retries: RETRIES }, runtime, {}, state);
   try {
     const findings = await Promise.all([
@@ -64,9 +64,13 @@ export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Pr
       found('links', () => links(workspace)),
       ...channels(workspace),
       found('history', () => verdict),
-      found('state', () => checkState(workspace, runtime)),
-      found('witness', () => checkWitness(workspace, history)),
-      found('sends from', () => checkPlace(workspace)),
+      found('state', () => stored.verdict),
+      ...(stored.state === undefined
+        ? []
+        : [
+            found('witness', () => checkWitness(workspace, state, history)),
+            found('sends from', () => checkPlace(workspace, state)),
+          ]),
       ...(history === undefined ? [] : [found('dates', () => checkDates(history, state, runtime.now()))]),
       ...checkDataset(workspace, state),
       checkPrivacy(workspace),

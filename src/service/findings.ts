@@ -1,6 +1,6 @@
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf, daysBetween } from '../day.js';
-import { messageOf, OtherVersionError } from '../errors.js';
+import { LockedError, messageOf, OtherVersionError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 
@@ -33,12 +33,15 @@ export function keyProblem(
   );
 }
 
-/** The result of one check. What it throws is a failure, or a warning if the next command that writes ends the problem. */
+/** What an error says: a failure, or a warning if waiting for a command, or the next one that writes, ends the problem. */
+export const problemOf = (error: unknown): Verdict =>
+  (error instanceof OtherVersionError || error instanceof LockedError ? warn : fail)(messageOf(error));
+
+/** The result of one check, which may throw. */
 export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<CheckResult> {
   try {
     return { check, ...(await examined()) };
   } catch (error) {
-    const verdict = error instanceof OtherVersionError ? warn : fail;
-    return { check, ...verdict(messageOf(error)) };
+    return { check, ...problemOf(error) };
   }
 }
