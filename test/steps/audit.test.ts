@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
+import { addDays } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { auditStep } from '../../src/steps/export.js';
 import { openClient } from '../api/open-client.js';
-import { openExport, PROJECT } from '../export/open-export.js';
-import { execute } from '../open-history.js';
+import { openExport, PROJECT, withOneMore } from '../export/open-export.js';
 import { partsOf } from './parts-of.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
-  const { run, clock, history, platform, yesterday } = await openExport({ days: 10 });
+  const { run, clock, history, platform, yesterday, changed, original } = await openExport({ days: 10 });
   await run();
-  const damage = "DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'";
-  await execute(history, damage, { day: yesterday() });
+  const at = addDays(yesterday(), -5);
+  changed.set(at, withOneMore(original(at)));
   const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
   const failing = new ConfigurationError('There is no key of this project');
   const parts = partsOf(history, {
