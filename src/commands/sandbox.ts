@@ -54,6 +54,5 @@ readership.yaml:
 
 Try it:
   curl -H 'Authorization: Bearer ${apiKey}' '${baseUrl}/v1/analytics/${projectId}/views?limit=3'
-Requests and jobs so far: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
 
 Press Ctrl-C to stop.`;

@@ -19,8 +19,6 @@ export interface SandboxEnv {
   Variables: {
     /** What pages the views instead of the sandbox. */
     pageOf?: PageOfViews;
-    /** Whether the connection was reset instead of a reply. */
-    unanswered?: boolean;
   };
 }
 export type SandboxContext = Context<SandboxEnv>;
@@ -100,46 +98,3 @@ export const ownHost = (name: string): Middleware => {
     return c.json({ error }, 403);
   };
 };
-
-/** A request to the API, as seen by its caller. */
-interface LoggedRequest {
-  readonly operation: ServedOperation;
-  readonly method: string;
-  /** Path and query. */
-  readonly url: string;
-  /** Null if there is no reply: in progress, hanging, or its connection was reset. */
-  status: number | null;
-}
-
-const RECENT_KEPT = 1000;
-
-export function createRequestLog() {
-  const counts: Partial<Record<ServedOperation, Record<string, number>>> = {};
-  const recent: LoggedRequest[] = [];
-  const count = (operation: ServedOperation, status: string, by: 1 | -1): void => {
-    const { [status]: before = 0, ...others } = counts[operation] ?? {};
-    counts[operation] = before + by === 0 ? others : { ...others, [status]: before + by };
-  };
-  const logged = (operation: ServedOperation): Middleware => {
-    return async (c, next) => {
-      const { pathname, search } = new URL(c.req.url);
-      const entry: LoggedRequest = { operation, method: c.req.method, url: pathname + search, status: null };
-      recent.push(entry);
-      if (recent.length > RECENT_KEPT) recent.shift();
-      count(operation, 'none', 1);
-      await next();
-      if (c.get('unanswered') === true) return;
-      entry.status = c.res.status;
-      count(operation, 'none', -1);
-      count(operation, String(entry.status), 1);
-    };
-  };
-  return {
-    logged,
-    /**
-     * The latest requests, oldest first, and the number of replies: `counts.views['200']`, and
-     * `none` for requests without one.
-     */
-    summary: () => structuredClone({ counts, recent }),
-  };
-}

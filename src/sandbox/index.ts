@@ -3,14 +3,7 @@ import { LIMITS } from '../api/schema.js';
 import { addDays, type Day, dayOf, startOfDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import {
-  access,
-  createRequestLog,
-  type Middleware,
-  type ServedOperation,
-  ownHost,
-  type SandboxEnv,
-} from './access.js';
+import { access, type Middleware, type ServedOperation, ownHost, type SandboxEnv } from './access.js';
 import { createAgents, DEFAULT_OUTCOMES, getPullRequest, pathOf, reviewAt } from './agents.js';
 import { type JobOutcome, SANDBOX, StateStore, type StoredJob } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
@@ -75,11 +68,10 @@ export async function startSandbox(options: SandboxOptions) {
   const improvements = () => improvementsBy(state.read().jobs);
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
-  const log = createRequestLog();
   const app = withoutRoutes(settings);
   const around = options.around ?? (() => (_, next) => next());
   const guards = (operation: ServedOperation, scope: 'read' | 'write') =>
-    [log.logged(operation), around(operation), access(settings, scope)] as const;
+    [around(operation), access(settings, scope)] as const;
   const jobs = '/v2/agent/:projectId/job';
   app.post(jobs, ...guards('create', 'write'), agents.create);
   app.post(`${jobs}/:id/message`, ...guards('message', 'write'), agents.message);
@@ -87,9 +79,7 @@ export async function startSandbox(options: SandboxOptions) {
   const views = getViews(traffic, now, settings.viewsPerHour);
   app.get('/v1/analytics/:projectId/views', ...guards('views', 'read'), views);
 
-  // Outside the API, without a key: the requests, the jobs with their prompts, and the pull requests as GitHub shows them.
-  app.get('/_sandbox/requests', (c) => c.json(log.summary()));
-  app.get('/_sandbox/jobs', (c) => c.json({ jobs: agents.jobs() }));
+  // Outside the API, without a key: the pull requests as GitHub shows them.
   app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', getPullRequest(state, now));
   const server = await listen({
     host,
@@ -102,8 +92,8 @@ export async function startSandbox(options: SandboxOptions) {
     projectId,
     baseUrl: `http://${inUrl(host)}:${server.port}`,
     firstDay: state.read().firstDay,
-    /** The requests so far, all jobs with their prompts, and the pages that merged jobs improved. */
-    inspect: () => ({ requests: log.summary(), jobs: agents.jobs(), improvements: improvements() }),
+    /** All jobs with their prompts, and the pages that merged jobs improved. */
+    inspect: () => ({ jobs: agents.jobs(), improvements: improvements() }),
     /** Ends promptly, even with open connections. */
     close: () => server.close(),
   };

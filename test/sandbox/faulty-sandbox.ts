@@ -1,6 +1,6 @@
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
-import type { PageOfViews, SandboxContext, ServedOperation } from '../../src/sandbox/access.js';
+import type { Middleware, PageOfViews, SandboxContext, ServedOperation } from '../../src/sandbox/access.js';
 import {
   type Sandbox as OwnSandbox,
   type SandboxOptions,
@@ -8,12 +8,17 @@ import {
 } from '../../src/sandbox/index.js';
 import { pageOf } from '../../src/sandbox/views.js';
 import { afterFile } from '../cleanup.js';
+import { createRequestLog, leaveUnanswered } from './request-log.js';
 
 type RangeViews = Parameters<PageOfViews>[0];
 type ViewsWindow = Parameters<PageOfViews>[1];
 
 /** A sandbox whose requests fail on demand. */
-export interface Sandbox extends OwnSandbox {
+export interface Sandbox extends Omit<OwnSandbox, 'inspect'> {
+  /** The requests so far, and what the sandbox knows. */
+  readonly inspect: () => ReturnType<OwnSandbox['inspect']> & {
+    requests: ReturnType<ReturnType<typeof createRequestLog>['summary']>;
+  };
   /** Replaces the active faults. */
   readonly setFaults: (faults: readonly Fault[]) => void;
 }
@@ -27,9 +32,10 @@ export interface WatchedOptions extends SandboxOptions {
 export async function startSandbox({ onRequest, ...options }: WatchedOptions): Promise<Sandbox> {
   const switchboard = createSwitchboard();
   const closing = new AbortController();
-  const sandbox = await start({
-    ...options,
-    around: (operation) => async (c, next) => {
+  const log = createRequestLog();
+  const faulty =
+    (operation: ServedOperation): Middleware =>
+    async (c, next) => {
       const { pathname, search } = new URL(c.req.url);
       onRequest?.(operation, pathname + search);
       const { delayMs, fault } = switchboard.strike(operation);
@@ -41,6 +47,13 @@ export async function startSandbox({ onRequest, ...options }: WatchedOptions): P
       // Assigned in two steps, because a reply assigned over another keeps the headers of both.
       c.res = undefined;
       c.res = reply;
+    };
+  const sandbox = await start({
+    ...options,
+    around: (operation) => async (c, next) => {
+      await log.logged(operation)(c, async () => {
+        await faulty(operation)(c, next);
+      });
     },
   });
   let closed: Promise<void> | undefined;
@@ -49,7 +62,8 @@ export async function startSandbox({ onRequest, ...options }: WatchedOptions): P
     return (closed ??= sandbox.close());
   };
   afterFile(close);
-  return { ...sandbox, setFaults: switchboard.set, close };
+  const inspect = () => ({ requests: log.summary(), ...sandbox.inspect() });
+  return { ...sandbox, inspect, setFaults: switchboard.set, close };
 }
 
 interface Aim {
@@ -181,7 +195,7 @@ const writtenElsewhere = (status: number): Response =>
 
 /** The caller gets ECONNRESET and cannot know whether its request was handled. */
 function resetConnection(c: SandboxContext): Response {
-  c.set('unanswered', true);
+  leaveUnanswered(c);
   c.env.incoming.socket.resetAndDestroy();
   return writtenElsewhere(200);
 }
