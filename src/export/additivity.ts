@@ -2,7 +2,8 @@ import type { Client, ReadOptions } from '../api/client.js';
 import { TOO_MANY_VIEWS } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import { addCounts, equalCounts, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
+import { addCounts, equalCounts, NO_VIEWS, sumCounts } from './totals.js';
+import { probeTotals, totalsIfAnswered } from './probe.js';
 
 /** What is wrong with a platform whose ranges include the day in `dateTo`. */
 const INCLUSIVE =

@@ -110,13 +110,13 @@ const RECENT_DAYS = 35;
 export const recentSince = (now: Date): Day => addDays(lastEndedDay(now), -RECENT_DAYS);
 
 /** Final days, oldest first, but for those read on `today`: only final days are expected not to change. */
-export const settledTotals = (records: DayRecords, today?: Day): DayRecord[] =>
+export const finalDays = (records: DayRecords, today?: Day): DayRecord[] =>
   [...records.values()].filter((record) => record.state === 'final' && dayOf(record.attempted_at) !== today);
 
 /** The days that the nightly check looks at, oldest first: not those that were read today. */
-export function recentTotals(records: DayRecords, now: Date): DayRecord[] {
+export function recentFinalDays(records: DayRecords, now: Date): DayRecord[] {
   const [since, last] = [recentSince(now), lastEndedDay(now)];
-  return settledTotals(records, dayOf(now)).filter(({ day }) => day >= since && day <= last);
+  return finalDays(records, dayOf(now)).filter(({ day }) => day >= since && day <= last);
 }
 
 const SETTLING = readSql(import.meta.url, 'statements/settling.sql');

@@ -1,5 +1,5 @@
 import { AdditivityError } from './additivity.js';
-import { largest, largestConfirmed, runsOfNeighbors, viewsIn } from './totals.js';
+import { largest, largestConfirmed, viewsIn } from './probe.js';
 import { PausedError } from '../api/errors.js';
 import { DISAGREEMENT, type Disagreement } from './disagreement.js';
 import { type ExportRange, keptNote } from './range.js';
@@ -15,7 +15,7 @@ import {
   type LoadTask,
   MOST_IN_A_ROW,
 } from './load.js';
-import { type ExportPlan, planExport, type PlannedDay } from './plan.js';
+import { type ExportPlan, planExport, type PlannedDay, runsOfNeighbors } from './plan.js';
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
 import { readFact, recordFact } from '../state/facts.js';

@@ -4,7 +4,7 @@ import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { State } from '../state/state.js';
 import type { HistoryStore } from '../history/store.js';
 import { readDayRecords } from './day-records.js';
-import { probeTotals } from './totals.js';
+import { probeTotals } from './probe.js';
 
 /** After this many failures in a row, another day is requested before the next one is tried. */
 const CHECK_EVERY = 5;

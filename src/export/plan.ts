@@ -5,14 +5,13 @@ import {
   type DayRecords,
   type DayStores,
   readDayRecords,
-  recentTotals,
+  recentFinalDays,
 } from './day-records.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readLastVerification, readUnfinishedDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { type ExportBounds, type ExportRange, readFirstDay } from './range.js';
 import { readPageSize } from './page-size.js';
-import { runsOfNeighbors } from './totals.js';
 
 /** Why days are due, in the order in which they are loaded. */
 export const DUE_ORDER = ['yesterday', 'provisional', 'failed', 'inconsistent', 'missing', 'reload'] as const;
@@ -210,6 +209,18 @@ export function planFor(
   const ofDays = plan.days.map(({ day, requests }) => requestsLeft(requests, unfinished.get(day), pageSize));
   const verifiedAt = readLastVerification(state, id);
   const isChecked = reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now));
-  const ofCheck = isChecked ? 0 : runsOfNeighbors(recentTotals(records, now)).length;
+  const ofCheck = isChecked ? 0 : runsOfNeighbors(recentFinalDays(records, now)).length;
   return { project, records, plan, requests: ofDays.reduce((sum, one) => sum + one, ofCheck) };
+}
+
+/** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
+export function runsOfNeighbors<One extends { readonly day: Day }>(days: readonly One[]): One[][] {
+  const runs: One[][] = [];
+  for (const one of days) {
+    const run = runs.at(-1);
+    const previous = run?.at(-1)?.day;
+    if (previous !== undefined && addDays(previous, 1) === one.day) run?.push(one);
+    else runs.push([one]);
+  }
+  return runs;
 }

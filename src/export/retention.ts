@@ -7,7 +7,8 @@ import { forgetFailuresBefore } from '../state/days.js';
 import { type PlatformFact, readFact, recordFact } from '../state/facts.js';
 import { DISAGREEMENT } from './disagreement.js';
 import type { ExportedProject } from './failures.js';
-import { equalCounts, largest, NO_VIEWS, totalsIfAnswered, viewsIn } from './totals.js';
+import { equalCounts, NO_VIEWS } from './totals.js';
+import { largest, totalsIfAnswered, viewsIn } from './probe.js';
 
 /** The first day that the platform still has, although it once had earlier ones, or answers for later ones only. */
 export const KEPT_FROM: PlatformFact<Day> = {

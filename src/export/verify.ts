@@ -1,14 +1,17 @@
-import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
+import type { Client, ReadOptions } from '../api/client.js';
+import type { ViewCounts } from '../api/schema.js';
+import { addDays, type Day, type DayRange, dayOf, lastEndedDay, rangeOf } from '../day.js';
+import { equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './totals.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
 import { readFact, recordFact } from '../state/facts.js';
 import { readPageSize } from './page-size.js';
-import { type DayRecord, readDayRecords, recentTotals, settledTotals } from './day-records.js';
+import { type DayRecord, readDayRecords, recentFinalDays, finalDays } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { type PlannedDay, requestsFor } from './plan.js';
+import { type PlannedDay, requestsFor, runsOfNeighbors } from './plan.js';
 import { isSmaller, KEPT_FROM, Retention } from './retention.js';
 import { expectAdditive, hasPageTotals } from './additivity.js';
 import { DISAGREEMENT, type Disagreement } from './disagreement.js';
-import { findDifferingDays, probeTotals } from './totals.js';
+import { probeTotals, totalsIfAnswered } from './probe.js';
 
 /** A final day was not smaller before, or it would be inconsistent. */
 const SETTLED = { isSettled: true, wasSmaller: false } as const;
@@ -49,16 +52,16 @@ export async function checkRecentDays(task: LoadTask): Promise<CheckedDays | und
   if (last !== undefined && dayOf(last) === dayOf(now())) return undefined;
   const records = await readDayRecords({ history, state }, project);
   // Without final days to compare, a few requests show whether the totals of days add up.
-  if (!settledTotals(records).some(({ total }) => total > 0))
+  if (!finalDays(records).some(({ total }) => total > 0))
     await expectAdditive(client, addDays(lastEndedDay(now()), -1), { signal });
-  return compare(task, recentTotals(records, now()), { marks: true });
+  return compare(task, recentFinalDays(records, now()), { marks: true });
 }
 
 /** Compares the whole settled history with the platform, and loads what differs with `repair`. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, { repair }: { readonly repair: boolean }): Promise<Audit> {
   const { history, state, project } = task;
   const records = await readDayRecords({ history, state }, project);
-  const found = await compare(task, settledTotals(records), { marks: repair });
+  const found = await compare(task, finalDays(records), { marks: repair });
   if (!repair) return found;
   const { rows: pageSize } = readPageSize(state, project, task.now());
   const planned = found.differing.toSorted().map((day): PlannedDay => {
@@ -118,4 +121,76 @@ async function compare(
     await recordVerification(state, project, rangeOf(compared), count, now());
   }
   return { days: compared.length, differing, forgotten, refused };
+}
+
+/** The totals that are stored for a day. */
+export interface StoredTotals extends ViewCounts {
+  readonly day: Day;
+}
+
+/** A stored day whose totals are no longer those of the platform. */
+export interface DifferingDay<Stored extends StoredTotals = StoredTotals> {
+  readonly stored: Stored;
+  readonly platform: ViewCounts;
+}
+
+/**
+ * Shorter ranges of stored days are not compared on a server that refuses longer ones: that would
+ * take too many requests.
+ */
+const SHORTEST_COMPARED = 7;
+
+/**
+ * Compares stored days, oldest first, with the platform: one request for each run of neighboring
+ * days when nothing differs, and about one for each halving to find a day that does. Days of ranges
+ * that the platform refuses are added to `refused`; after two such ranges, all older ones count as
+ * refused too, because platforms keep days only for a time.
+ *
+ * It compares only sums, so it misses a change within a day that keeps its totals, or two days that
+ * change by opposite amounts.
+ */
+export async function* findDifferingDays<Stored extends StoredTotals>(
+  client: Pick<Client, 'views'>,
+  stored: readonly Stored[],
+  options?: ReadOptions,
+  refused: Day[] = [],
+): AsyncGenerator<DifferingDay<Stored>> {
+  const newestFirst = runsOfNeighbors(stored).reverse();
+  let inARow = 0;
+  for (let days = newestFirst.shift(); days !== undefined; days = newestFirst.shift()) {
+    const platform = inARow < 2 ? await totalsIfAnswered(client, rangeOfTotals(days), options) : undefined;
+    if (platform !== undefined) {
+      inARow = 0;
+      yield* narrow(client, days, platform, options);
+    } else if (days.length < 2 * SHORTEST_COMPARED) {
+      inARow++;
+      refused.push(...days.map(({ day }) => day));
+    } else newestFirst.unshift(...halves(days).toReversed());
+  }
+}
+
+const rangeOfTotals = (days: readonly StoredTotals[]): DayRange => rangeOf(days.map(({ day }) => day));
+
+const halves = <Stored extends StoredTotals>(days: readonly Stored[]) => {
+  const middle = Math.ceil(days.length / 2);
+  return [days.slice(0, middle), days.slice(middle)] as const;
+};
+
+/** Totals are additive, so those of the second half follow from those of the first. */
+async function* narrow<Stored extends StoredTotals>(
+  client: Pick<Client, 'views'>,
+  days: readonly Stored[],
+  platform: ViewCounts,
+  options: ReadOptions | undefined,
+): AsyncGenerator<DifferingDay<Stored>> {
+  if (equalCounts(sumCounts(days), platform)) return;
+  // Counts are never negative: if a range has no views, none of its days has any.
+  if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
+    for (const stored of days) if (!equalCounts(stored, platform)) yield { stored, platform };
+    return;
+  }
+  const [first, second] = halves(days);
+  const ofFirst = await probeTotals(client, rangeOfTotals(first), options);
+  yield* narrow(client, first, ofFirst, options);
+  yield* narrow(client, second, subtractCounts(platform, ofFirst), options);
 }

@@ -8,7 +8,8 @@ import { expectAdditive } from '../export/additivity.js';
 import { EARLIEST_DAY } from '../export/range.js';
 import { smallerLimit } from '../export/page-size.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
-import { equalCounts, probeTotals, sumCounts } from '../export/totals.js';
+import { equalCounts, sumCounts } from '../export/totals.js';
+import { probeTotals } from '../export/probe.js';
 import { counted, thousands } from '../format/numbers.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 

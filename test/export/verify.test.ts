@@ -3,16 +3,9 @@ import type { Client } from '../../src/api/client.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { RefusedError, TryLaterError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween, daysIn } from '../../src/day.js';
-import {
-  type DifferingDay,
-  equalCounts,
-  findDifferingDays,
-  largest,
-  largestConfirmed,
-  NO_VIEWS,
-  type StoredTotals,
-  sumCounts,
-} from '../../src/export/totals.js';
+import { type DifferingDay, findDifferingDays, type StoredTotals } from '../../src/export/verify.js';
+import { equalCounts, NO_VIEWS, sumCounts } from '../../src/export/totals.js';
+import { largest, largestConfirmed } from '../../src/export/probe.js';
 import { AdditivityError, expectAdditive } from '../../src/export/additivity.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
