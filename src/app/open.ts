@@ -3,6 +3,7 @@ import { notesFileIn } from '../config/notes.js';
 import { makeDirectory, nextOf, removeStarting, stampOf, writeWhole } from '../files.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import type { Reader } from '../history/duckdb.js';
 import { HistoryStore, type StoreOptions } from '../history/store.js';
 import type { MailTransport } from '../mail/transport.js';
 import { forgetDayFailure, forgetPages } from '../state/days.js';
@@ -12,6 +13,7 @@ import { placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
 import { recover, type Recovered, Sender } from '../state/sender.js';
 import { readTables, saveState } from '../state/copies.js';
 import type { State } from '../state/state.js';
+import { daysToStore } from '../steps/history.js';
 import type { Observer, Parts } from '../steps/parts.js';
 import { storageFailure } from '../storage.js';
 import { type Callbacks, connect, type Connection } from './platform.js';
@@ -64,7 +66,8 @@ export const withParts = <Result>(
     if (recovered !== undefined) listener.onNotice?.(recovered);
     if (!mayBeginAgain) await expectHistory(workspace, state);
     const { witness, credentials } = workspace;
-    const store = openStore(workspace, state, worker, listener);
+    const readDays = (next: Reader) => daysToStore({ workspace, state }, next, now());
+    const store = openStore(workspace, state, worker, { ...listener, readDays });
     let platform: Connection | undefined;
     try {
       const { clock } = (platform = await connect(workspace, { now, signal }, listener, state));
@@ -159,19 +162,28 @@ function unknownWords({ jobs, messages, emails }: Recovered): string | undefined
   return `A process was killed while sending: ${found} may or may not have been sent, and will not be sent again automatically: readership status`;
 }
 
+interface StoreHooks extends Pick<Listener, 'onNotice'>, Pick<StoreOptions, 'writeAfterMs'> {
+  /** Reads what is known of the days of the next version, and returns what stores it, inside a transaction. */
+  readonly readDays?: (next: Reader) => Promise<(stamp: string) => void>;
+}
+
 /** The history as its worker uses it, together with the state. */
 export function openStore(
   { historyFile }: Pick<Workspace, 'historyFile'>,
   state: State,
   worker: Worker,
-  { onNotice, writeAfterMs }: Pick<Listener, 'onNotice'> & Pick<StoreOptions, 'writeAfterMs'>,
+  { onNotice, writeAfterMs, readDays }: StoreHooks,
 ): HistoryStore {
+  let storeDays: ((stamp: string) => void) | undefined;
   return new HistoryStore({
     path: historyFile,
     tables: () => readTables(state),
     state: () => saveState(state, historyFile),
     expectCurrent: () => {
       worker.expectCurrent();
+    },
+    onWriting: async (next) => {
+      storeDays = await readDays?.(next);
     },
     onWritten: async (days) => {
       const stamp = await stampOf(historyFile);
@@ -181,6 +193,7 @@ export function openStore(
           forgetDayFailure(state, { project, day: stored.day });
         }
         setHistory(state, stamp);
+        storeDays?.(stamp ?? '');
       });
     },
     onWarning: (words) => onNotice?.(words),

@@ -85,6 +85,9 @@ export interface CarriedState {
 
 const summaryRow = z.object({ workspace: z.string(), attempt: z.int(), changes: z.int() });
 
+/** What a carried state belongs to. */
+export type StateSummary = Omit<CarriedState, 'database'>;
+
 /** Replaces the state that the current database carries. */
 export async function storeState(
   connection: DuckDBConnection,
@@ -99,9 +102,7 @@ export async function storeState(
 }
 
 /** What the state that a history carries knows; undefined if it carries none. */
-export const readStateSummary = async (
-  connection: DuckDBConnection,
-): Promise<Omit<CarriedState, 'database'> | undefined> =>
+export const readStateSummary = async (connection: DuckDBConnection): Promise<StateSummary | undefined> =>
   (
     await queryRows(connection, 'SELECT workspace, attempt, changes FROM internal.saved_state', summaryRow)
   )[0];
@@ -116,11 +117,7 @@ export async function readCarriedState(connection: DuckDBConnection): Promise<Ca
 }
 
 /** Whether a state knows as much of what was sent as the one that the history carries. Throws if they are of two workspaces. */
-export function isNewerState(
-  path: string,
-  saved: CarriedState,
-  carried: Omit<CarriedState, 'database'> | undefined,
-) {
+export function isNewerState(path: string, saved: CarriedState, carried: StateSummary | undefined) {
   if (carried === undefined) return true;
   if (carried.workspace !== saved.workspace)
     throw new StorageError(

@@ -13,7 +13,7 @@ import {
   type StoredDay,
   type StoredDays,
 } from './days.js';
-import { literal, type Parameters, type Reader, withConnection } from './duckdb.js';
+import { literal, type Parameters, type Reader, readerOf, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY } from './history.js';
 import { PathIds, type ProjectPaths } from './path-ids.js';
 import { isToRewrite, removeForeignLog, writeNext } from './write.js';
@@ -21,6 +21,7 @@ import {
   type CarriedState,
   isNewerState,
   readStateSummary,
+  type StateSummary,
   type StateTables,
   storeState,
   storeTables,
@@ -40,6 +41,8 @@ export interface StoreOptions {
   readonly state: () => CarriedState;
   /** Throws if another process has become the worker. */
   readonly expectCurrent: () => void;
+  /** Reads the next version before it takes the place of the last one: opening it again would take longer. */
+  readonly onWriting?: ((next: Reader) => Promise<void>) | undefined;
   /** Called once days are in the history. */
   readonly onWritten: (days: readonly LoadedDay[]) => Promise<void>;
   readonly onWarning?: (words: string) => void;
@@ -68,6 +71,8 @@ export class HistoryStore implements Reader {
   #rows = 0;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
+  /** What the state that the history carries knows, once it was read or written. */
+  #carried: { readonly summary: StateSummary | undefined } | undefined;
 
   constructor(private readonly options: StoreOptions) {
     this.#newest = new NewestVersion({ ...options, onReplaced: () => this.#forget() });
@@ -151,8 +156,11 @@ export class HistoryStore implements Reader {
   }
 
   /** What the state that the history carries knows; undefined if there is none. */
-  async carried(): Promise<Omit<CarriedState, 'database'> | undefined> {
-    return this.#newest.reading(({ connection }) => readStateSummary(connection));
+  async carried(): Promise<StateSummary | undefined> {
+    this.#carried ??= {
+      summary: await this.#newest.reading(({ connection }) => readStateSummary(connection)),
+    };
+    return this.#carried.summary;
   }
 
   /** Runs `work` on a connection to the newest version that may write files. */
@@ -170,11 +178,12 @@ export class HistoryStore implements Reader {
   /** Closes the files. What waits is not written. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#carried = undefined;
     await this.#newest.close();
   }
 
   async #write(): Promise<void> {
-    const { path, tables, state, expectCurrent, onWarning, onWritten } = this.options;
+    const { path, tables, state, expectCurrent, onWarning, onWriting, onWritten } = this.options;
     let days: readonly LoadedDay[] = [];
     await this.#newest.replacing(async ({ connection }) => {
       const isRewritten = await isToRewrite(
@@ -182,7 +191,8 @@ export class HistoryStore implements Reader {
         [...this.#waiting.values()].map(({ stored }) => stored.day),
       );
       const saved = state();
-      const isNewer = isNewerState(path, saved, await readStateSummary(connection));
+      const carried = await readStateSummary(connection);
+      const isNewer = isNewerState(path, saved, carried);
       // Days may have been read meanwhile. What is taken from here on, without waiting, is what is written.
       const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
       days = [...waiting.values()];
@@ -196,6 +206,7 @@ export class HistoryStore implements Reader {
         await storeTables(next, tables());
         // One that knows more attempts is for `restore`.
         if (isNewer) await storeState(next, saved);
+        await onWriting?.(readerOf(next));
       };
       await writeNext(path, { change, isRewritten, expectCurrent, onWarning }).catch((error: unknown) => {
         // They are still to be written, but for days that were read again meanwhile.
@@ -205,6 +216,8 @@ export class HistoryStore implements Reader {
         this.#ids.putBack(added);
         throw error;
       });
+      const { workspace, attempt, changes } = saved;
+      this.#carried = { summary: isNewer ? { workspace, attempt, changes } : carried };
     });
     this.#failure = undefined;
     await onWritten(days);
@@ -221,6 +234,7 @@ export class HistoryStore implements Reader {
   #forget(): void {
     if (this.#waiting.size > 0) throw this.#replaced();
     this.#days.clear();
+    this.#carried = undefined;
     this.#ids = this.#newIds();
   }
 

@@ -116,13 +116,8 @@ export const readKnownDays = (state: State, stamp: string): Map<string, string> 
       .map(({ project, days }) => [project, days]),
   );
 
-/** Stores it, in place of what was known before. */
-export const storeKnownDays = (
-  state: State,
-  stamp: string,
-  known: ReadonlyMap<string, string>,
-): Promise<void> =>
-  state.transaction(() => {
-    state.run('DELETE FROM known_days');
-    for (const [project, days] of known) state.run(STORE_KNOWN_DAYS, { project, stamp, days });
-  });
+/** Stores it, in place of what was known before, inside a transaction. */
+export function storeKnownDays(state: State, stamp: string, known: ReadonlyMap<string, string>): void {
+  state.run('DELETE FROM known_days');
+  for (const [project, days] of known) state.run(STORE_KNOWN_DAYS, { project, stamp, days });
+}

@@ -81,22 +81,37 @@ export async function recallDays(
   return { projects: known, datedInFuture: [] };
 }
 
-/** Stores what is known of the history, so that it need not be opened; nothing if some of it is dated in the future. */
+/** Stores what is known of the history, so that it need not be opened, unless that was done when it was written. */
 export async function rememberDays({
-  workspace: { historyFile, settings },
+  workspace,
   state,
   store,
   session,
 }: Using<'workspace' | 'state' | 'store' | 'session'>): Promise<void> {
-  const stamp = await historyStamp(historyFile);
-  const projects = settings.projects.map(({ id }) => id);
+  const stamp = await historyStamp(workspace.historyFile);
   const stored = readKnownDays(state, stamp);
-  if (projects.every((id) => stored.has(id))) return;
-  const now = session.now();
-  const { projects: known, datedInFuture } = await readDays(store.file, projects, now);
-  if (datedInFuture.length > 0) return;
+  if (workspace.settings.projects.every(({ id }) => stored.has(id))) return;
+  const storeDays = await daysToStore({ workspace, state }, store.file, session.now());
+  await state.transaction(() => {
+    storeDays(stamp);
+  });
+}
+
+/**
+ * Reads what is known of a version of the history. Returns what stores it, inside a transaction, with the stamp of that
+ * version; nothing if some of it is dated in the future.
+ */
+export async function daysToStore(
+  { workspace: { settings }, state }: Using<'workspace' | 'state'>,
+  reader: Reader,
+  now: Date,
+): Promise<(stamp: string) => void> {
+  const projects = settings.projects.map(({ id }) => id);
+  const { projects: known, datedInFuture } = await readDays(reader, projects, now);
   const texts = [...known].map(([id, days]) => [id, JSON.stringify({ ...days, read_at: now })] as const);
-  await storeKnownDays(state, stamp, new Map(texts));
+  return (stamp) => {
+    if (datedInFuture.length === 0) storeKnownDays(state, stamp, new Map(texts));
+  };
 }
 
 /** What changes when the history is replaced. */
