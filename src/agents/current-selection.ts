@@ -4,7 +4,7 @@ import type { State } from '../state/state.js';
 import { planImprovement } from './plan.js';
 import { readRanking } from './ranking.js';
 import type { Selection } from './select.js';
-import { readSitemap, type Sitemap, SitemapError } from './sitemap.js';
+import type { Sitemap } from './sitemap.js';
 
 /** The pages of a project that are flagged or up next now; undefined if that cannot be known. */
 export type SelectNow = (
@@ -24,6 +24,8 @@ interface Sources {
 export function selectingNow({ reader, state, rules, now, signal }: Sources): SelectNow {
   let sitemap: Promise<Sitemap | undefined> | undefined;
   return async ({ id, siteUrl }) => {
+    // It needs the HTTP client, which takes long to load, and which other reports do without.
+    const { readSitemap, SitemapError } = await import('./sitemap.js');
     try {
       const isListed = (await (sitemap ??= readSitemap(rules.sitemap, signal)))?.listedOn(siteUrl);
       const ranking = await readRanking(reader, id, rules, now);
