@@ -128,7 +128,7 @@ const tooManyPages = ({ maxPages }: SitemapLimits): string =>
  * Reads one sitemap (sitemaps.org) from a file or a web address. Throws an `Error` that says why it
  * is not a sitemap or which limit it exceeds, or the signal's reason.
  */
-async function readSitemapFile(
+export async function readSitemapFile(
   source: string,
   dispatcher: Dispatcher,
   signal: AbortSignal,

@@ -6,6 +6,7 @@ import { stringify } from 'yaml';
 import { CONFIG_FILE, DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
+import type { FoundSitemap } from './init-sitemap.js';
 
 export const KEY = 'READERSHIP_API_KEY';
 export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
@@ -15,13 +16,15 @@ export type InitAnswers = Partial<
   Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>
 >;
 
+type Site = InitAnswers & { readonly sitemap: FoundSitemap | undefined };
+
 /**
  * Writes the configuration, adds these secrets to `.env`, which is created if it is missing, and keeps that out of Git: all
  * of it, or nothing. Returns what was written, and the variables that `.env` has.
  */
 export async function writeFiles(
   directory: string,
-  answers: InitAnswers,
+  site: Site,
   secrets: Readonly<Record<string, string | undefined>>,
 ): Promise<{ readonly written: readonly string[]; readonly stored: ReadonlySet<string> }> {
   const dotEnv = join(directory, DOT_ENV);
@@ -33,7 +36,7 @@ export async function writeFiles(
   );
   let path = configuration;
   try {
-    await writeFile(configuration, configurationText(answers), { flag: 'wx' });
+    await writeFile(configuration, configurationText(site), { flag: 'wx' });
     path = dotEnv;
     if (before === undefined) await writeFile(dotEnv, newDotEnv(secrets), { flag: 'wx', mode: 0o600 });
     else if (added.length > 0)
@@ -66,11 +69,11 @@ const flow = (value: unknown): string =>
   stringify(value, { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: true }).trim();
 
 /** A configuration of ten lines. What was not answered is there as a comment, to be filled in. */
-function configurationText(answers: InitAnswers): string {
-  const { url = EXAMPLE.url, project = EXAMPLE.project, siteUrl } = answers;
-  const name = answers.name ?? (siteUrl === undefined ? project : new URL(siteUrl).host);
-  const { email = 'docs@example.com' } = answers;
-  const unlessAnswered = answers.email === undefined ? '# ' : '';
+function configurationText(site: Site): string {
+  const { url = EXAMPLE.url, project = EXAMPLE.project, siteUrl, sitemap } = site;
+  const name = site.name ?? (siteUrl === undefined ? project : new URL(siteUrl).host);
+  const { email = 'docs@example.com' } = site;
+  const unlessAnswered = site.email === undefined ? '# ' : '';
   return `# yaml-language-server: $schema=${SCHEMA}
 # All settings: ${SETTINGS}
 baseUrl: ${flow(url)} # the platform's API
@@ -81,8 +84,15 @@ ${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something f
 ${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
 improve:
   mode: plan # flags pages for agents; apply lets run create the jobs
-`;
+${sitemap === undefined ? '' : sitemapText(sitemap)}`;
 }
+
+/** What was found, to be switched on or corrected. */
+const sitemapText = ({ address, variants }: FoundSitemap): string =>
+  `  # sitemap: ${flow(address)} # without the first #, only pages that it lists get a job\n` +
+  (variants.length === 0
+    ? ''
+    : `  # variants: ${flow(variants)} # translations and versions, found by themselves: of a page in several, one gets a job\n`);
 
 /** A new `.env`. */
 const newDotEnv = ({

@@ -18,10 +18,11 @@ import { requestsOf } from '../state/requests.js';
 import { askLine } from '../terminal/person.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
 import { EXAMPLE, type InitAnswers, KEY, writeFiles } from './init-files.js';
+import { findSitemap, sitemapOf } from './init-sitemap.js';
 
 export const init = simpleCommand('init', {
   summary: 'write readership.yaml and .env, prompting for the values',
-  description: `Writes a ${CONFIG_FILE} of ten lines and a ${DOT_ENV} that only you can read into this directory, and adds ${DOT_ENV} to .gitignore. It never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project and the API key (not shown); then, if you like, for the site's address, who gets the weekly email, and the mail server. It tries the platform as readership doctor --url does, with requests that change nothing, logs in to the mail server, and asks again for what is refused.`,
+  description: `Writes a ${CONFIG_FILE} of ten lines and a ${DOT_ENV} that only you can read into this directory, and adds ${DOT_ENV} to .gitignore. It never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project and the API key (not shown); then, if you like, for the site's address, who gets the weekly email, and the mail server. It tries the platform as readership doctor --url does, with requests that change nothing, logs in to the mail server, asks again for what is refused, and looks for the site's sitemap.`,
   options: {
     url: value('<address>', "the address of the platform's API"),
     project: value('<id>', 'the ID of the project'),
@@ -29,7 +30,7 @@ export const init = simpleCommand('init', {
     siteUrl: value('<address>', 'the address of the site, so that reports link to its pages'),
     email: value('<address>', 'who gets the weekly email and alerts'),
     saveKey: flag(`store the ${KEY} of the environment in ${DOT_ENV}, and ${SMTP_URL_VARIABLE} if it is set`),
-    noCheck: flag('write the files without trying the platform and the mail server'),
+    noCheck: flag('do not try the platform and the mail server, and do not look for a sitemap'),
   },
   examples: `
   mkdir acme-readership && cd acme-readership && readership init
@@ -78,7 +79,10 @@ export const init = simpleCommand('init', {
       [KEY]: saveKey || known.key === undefined ? answers.key : undefined,
       [SMTP_URL_VARIABLE]: saveKey || known.smtpUrl === undefined ? answers.smtpUrl : undefined,
     };
-    const { written, stored } = await writeFiles(workingDirectory, answers, secrets);
+    const { siteUrl } = answers;
+    const isSought = !noCheck && siteUrl !== undefined;
+    const sitemap = isSought ? await findSitemap(siteUrl, runtime) : undefined;
+    const { written, stored } = await writeFiles(workingDirectory, { ...answers, sitemap }, secrets);
     output.data(
       [
         `Wrote ${inSequence(written)}, and added ${DOT_ENV} to .gitignore.`,
@@ -95,6 +99,14 @@ export const init = simpleCommand('init', {
           answers.email !== undefined &&
             answers.smtpUrl === undefined &&
             `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
+          sitemap !== undefined &&
+            `- to flag only the pages of ${sitemap.address}, remove the # before improve.sitemap`,
+          sitemap !== undefined &&
+            sitemap.variants.length > 0 &&
+            `- translations or versions in the sitemap: ${inSequence(sitemap.variants)}. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants`,
+          isSought &&
+            sitemap === undefined &&
+            `- there is no sitemap at ${sitemapOf(siteUrl)}: if it is elsewhere, set improve.sitemap`,
         ]),
         'Next: readership run',
       ].join('\n'),

@@ -12,6 +12,7 @@ import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { callCli, CLI } from '../run-cli.js';
+import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { endedWith, env, KEY, replaceIn, serveSandbox } from './workspace.js';
 
@@ -74,16 +75,35 @@ describe('readership init', () => {
     expect(await readdir(cwd)).toEqual(['.env']);
   });
 
-  it('takes addresses without https://', async () => {
+  it('takes addresses without https://, and offers the sitemap that the site has', async () => {
+    const asked: string[] = [];
+    const site = await serve((request, response) => {
+      asked.push(request.url.pathname);
+      const pages = ['/guide', '/fr/guide'].map(
+        (path) => `<url><loc>https://docs.example.com${path}</loc></url>`,
+      );
+      response.end(`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${pages.join('')}</urlset>`);
+    });
     const { baseUrl, projectId } = await serveSandbox();
     const cwd = await tempDir();
     const platform = ['--url', baseUrl.replace('http://', ''), '--project', projectId];
-    endedWith(0, await callCli(['init', ...platform, '--site-url', 'docs.example.com'], { cwd, env }));
-    expect((await loadSettings(undefined, cwd)).settings).toMatchObject({
+    const siteUrl = ['--site-url', site.baseUrl.replace('http://', '')];
+    const { stdout } = endedWith(0, await callCli(['init', ...platform, ...siteUrl], { cwd, env }));
+    expect(asked).toEqual(['/sitemap.xml']);
+    expect(stdout).toContain(
+      `- to flag only the pages of ${site.baseUrl}/sitemap.xml, remove the # before improve.sitemap\n` +
+        '  - translations or versions in the sitemap: /fr. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants\n',
+    );
+    const load = async () => (await loadSettings(undefined, cwd)).settings;
+    expect(await load()).toMatchObject({
       baseUrl,
-      projects: [{ siteUrl: 'https://docs.example.com' }],
+      projects: [{ siteUrl: site.baseUrl }],
       improve: { mode: 'plan' },
     });
+    await replaceIn(cwd, '# sitemap:', 'sitemap:');
+    await replaceIn(cwd, '# variants:', 'variants:');
+    expect((await load()).improve.variants).toEqual(['/fr']);
+    expect((await load()).improve.sitemap).toBe(`${site.baseUrl}/sitemap.xml`);
     const plain = await tempDir();
     await callCli(['init', '--url', 'platform.example.com', '--project', 'p', '--no-check'], { cwd: plain });
     expect((await loadSettings(undefined, plain)).settings.baseUrl).toBe('https://platform.example.com');
@@ -110,7 +130,9 @@ describe('readership init', () => {
     await writeFile(join(cwd, '.gitignore'), 'node_modules');
     const all = [...args, '--email', 'docs@example.com', '--save-key'];
     const { stdout } = endedWith(0, await callCli(all, { cwd, env }));
-    expect(stdout).toMatch(/^pass {2}page views [^]+\nNext: readership run\n$/m);
+    expect(stdout).toMatch(
+      /^pass {2}page views [^]+ there is no sitemap at https:\/\/docs\.example\.com\/sitemap\.xml: .+\nNext: readership run\n$/m,
+    );
     expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
     expect((await readdir(cwd)).sort()).toEqual(['.env', '.gitignore', 'data', 'readership.yaml']);
