@@ -10,6 +10,7 @@ import {
 import { addDays, daysBetween, day } from '../../src/day.js';
 import { createSchema } from '../../src/history/schema.js';
 import { readSql } from '../../src/columns.js';
+import { STORE_VIEWS } from '../../test/open-history.js';
 import { hashText, type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { normal, type SimulatedPage } from './simulate.js';
 
@@ -45,12 +46,11 @@ export async function withHistory<Result>(
   const connection = await instance.connect();
   try {
     await createSchema(connection);
-    // A table, which is filled faster.
-    await connection.run('DROP VIEW page_views');
     await connection.run(
-      'CREATE TABLE page_views (project VARCHAR, day DATE, path VARCHAR, page VARCHAR, human BIGINT, ai BIGINT, total BIGINT)',
+      'CREATE TEMP TABLE page_views (project VARCHAR, day DATE, path VARCHAR, page VARCHAR, human BIGINT, ai BIGINT, total BIGINT)',
     );
     await store(connection, projects, spread);
+    await connection.run(STORE_VIEWS);
     await connection.run(DAY_LOADS);
     return await use(connection);
   } finally {
@@ -64,7 +64,7 @@ async function store(
   projects: ReadonlyMap<string, readonly SimulatedPage[]>,
   spread: 'days' | 'Mondays',
 ): Promise<void> {
-  const appender = await connection.createAppender('page_views');
+  const appender = await connection.createAppender('page_views', 'main', 'temp');
   let rows: [string, DuckDBDateValue, string, string, bigint, bigint, bigint][] = [];
   const flush = () => {
     const chunk = DuckDBDataChunk.create(TYPES);

@@ -6,10 +6,8 @@ import { pageOf } from '../../src/page.js';
 import { queryRows, type Reader } from '../../src/history/duckdb.js';
 import { afterFile } from '../cleanup.js';
 import { EMPTY_HISTORY } from '../../src/history/history.js';
+import { STORE_VIEWS } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
-
-const PAGE_VIEWS = `
-  CREATE TABLE page_views (project VARCHAR, day DATE, path VARCHAR, page VARCHAR, human BIGINT, ai BIGINT, total BIGINT)`;
 
 /** An in-memory history that reports read and tests write. */
 export interface TestHistory {
@@ -25,16 +23,19 @@ export async function emptyHistory(): Promise<TestHistory> {
   await connection.run('COPY FROM DATABASE empty TO memory');
   await connection.run('DETACH empty');
   await connection.run(await readFile(new URL('made-up-jobs.sql', import.meta.url), 'utf8'));
-  // A table, so that tests can fill it.
-  await connection.run('DROP VIEW page_views');
-  await connection.run(PAGE_VIEWS);
   afterFile(() => {
     connection.closeSync();
     instance.closeSync();
   });
   return {
     reader: { query: (sql, row, parameters) => queryRows(connection, sql, row, parameters) },
-    run: (sql) => connection.run(sql),
+    run: async (sql) => {
+      // For the statement, a table, so that tests can change it.
+      const isOfViews = sql.includes('page_views');
+      if (isOfViews) await connection.run('CREATE TEMP TABLE page_views AS FROM main.page_views');
+      await connection.run(sql);
+      if (isOfViews) await connection.run(STORE_VIEWS);
+    },
   };
 }
 

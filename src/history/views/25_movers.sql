@@ -28,57 +28,91 @@ WITH
       AND min(weeks_ago) OVER (PARTITION BY project) = 0
   ),
 
+  -- A page is compared only since its last break.
+  address_break AS (
+    SELECT path_id, min(days_ago) AS days_ago
+    FROM
+      internal.paths AS paths
+      JOIN internal.projects AS projects ON projects.project_id = paths.project_id
+      JOIN break ON break.project = projects.project AND page GLOB break.path
+    GROUP BY path_id
+  ),
+
+  -- By the numbers of addresses, because names take longer to compare. Bit 3 of `weeks` is set if an address was viewed three
+  -- weeks ago; the other columns are of this week, and of all weeks.
+  address AS (
+    SELECT
+      counts.path_id,
+      bit_or(1 << (week_start::DATE - day + 6) // 7) AS weeks,
+      sum(human) FILTER (day >= week_start::DATE) AS human,
+      sum(ai) FILTER (day >= week_start::DATE) AS ai,
+      count(*) FILTER (day >= week_start::DATE) AS days,
+      sum(human) AS all_human,
+      sum(ai) AS all_ai
+    FROM
+      internal.counts AS counts
+      JOIN internal.projects AS projects ON projects.project_id = counts.project_id
+      ANTI JOIN address_break ON address_break.path_id = counts.path_id AND 7 * ((week_start::DATE - day + 6) // 7) > days_ago
+    WHERE projects.project = coalesce(project_id, projects.project) AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    GROUP BY counts.path_id
+  ),
+
+  viewed AS (
+    SELECT
+      projects.project,
+      page AS path,
+      min(path_id) AS page_id,
+      list(path_id) AS addresses,
+      bit_or(weeks) AS weeks,
+      coalesce(sum(human), 0) AS human,
+      coalesce(sum(ai), 0) AS ai,
+      max(days) AS days,
+      sum(all_human) AS all_human,
+      sum(all_ai) AS all_ai
+    FROM address JOIN internal.paths AS paths USING (path_id) JOIN internal.projects AS projects ON projects.project_id = paths.project_id
+    GROUP BY ALL
+  ),
+
+  -- A page counts from the week it was first seen; `k` is the number of full weeks since then, without this one. Most pages
+  -- cannot move, and their weeks are not read. Without views in more than half of their weeks, no views are usual, so they
+  -- cannot fall. Unless an address was viewed on three days of this week, their core is empty, so they cannot rise. They only
+  -- count among the pages that are judged, and as new names of others.
+  page AS MATERIALIZED (
+    SELECT
+      viewed.* EXCLUDE (weeks),
+      floor(log2(viewed.weeks))::INTEGER AS first_seen,
+      bit_count(site.weeks & ((1 << first_seen + 1) - 1)) AS k,
+      2 * bit_count(viewed.weeks & site.weeks) >= k AS is_usual,
+      (k >= 3 AND is_usual) OR (days >= 3 AND (is_usual OR greatest(human, ai) >= 8)) AS may_move
+    FROM
+      -- The earlier weeks. They come first, because DuckDB names the first table that it lacks where another database is used.
+      (SELECT project, sum(1 << weeks_ago)::BIGINT - 1 AS weeks FROM site_week GROUP BY project) AS site
+      JOIN viewed USING (project)
+    WHERE CASE WHEN greatest(all_human, all_ai) >= 8 AND (may_move OR first_seen <= 1 OR greatest(human, ai) >= 20) THEN is_page(path) ELSE false END
+  ),
+
   -- Bots visit an address in one night, sometimes past midnight, so the views without its two largest
   -- days are its core.
   address_week AS (
     SELECT
-      project,
-      any_value(page) AS path,
+      any_value(page_id) AS page_id,
       (week_start::DATE - day + 6) // 7 AS weeks_ago,
       sum(human)::DOUBLE AS human,
       sum(ai)::DOUBLE AS ai,
       sum(human) - list_sum(max(human, 2)) AS human_core,
       sum(ai) - list_sum(max(ai, 2)) AS ai_core
-    FROM page_views SEMI JOIN site_week USING (project)
-    WHERE project = coalesce(project_id, project) AND day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
-    GROUP BY project, page_views.path, weeks_ago
+    FROM
+      internal.counts AS counts
+      JOIN (SELECT page_id, unnest(addresses) AS path_id FROM page WHERE may_move) AS address USING (path_id)
+      ANTI JOIN address_break ON address_break.path_id = counts.path_id AND 7 * ((week_start::DATE - day + 6) // 7) > days_ago
+    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    GROUP BY counts.path_id, weeks_ago
   ),
 
-  -- A page is compared only since its last break.
   page_week AS (
-    SELECT
-      project,
-      path,
-      weeks_ago,
-      sum(human) AS human,
-      sum(ai) AS ai,
-      sum(human_core) AS human_core,
-      sum(ai_core) AS ai_core
-    FROM address_week AS viewed
-    ANTI JOIN break
-      ON break.project = viewed.project AND viewed.path GLOB break.path AND 7 * viewed.weeks_ago > break.days_ago
-    GROUP BY ALL
-  ),
-
-  -- A page counts from the week it was first seen. Smaller pages, which are most of them, cannot be
-  -- listed, and neither can pages without views in more than half of their weeks, unless they have
-  -- some now.
-  page AS (
-    SELECT project, path, max(weeks_ago) AS first_seen
-    FROM page_week LEFT JOIN (SELECT *, true AS is_used FROM site_week) USING (project, weeks_ago)
-    GROUP BY project, path
-    HAVING
-      max(greatest(human, ai)) >= 8
-      -- Of the group: of each of its rows it would take longer.
-      AND is_page(any_value(path))
-      AND (
-        max(greatest(human, ai)) FILTER (weeks_ago = 0) >= 8
-        OR 2 * count(*) FILTER (is_used AND weeks_ago > 0) >= (
-          SELECT count(*)
-          FROM site_week
-          WHERE site_week.project = page_week.project AND weeks_ago BETWEEN 1 AND max(page_week.weeks_ago)
-        )
-      )
+    SELECT page_id, weeks_ago, sum(human) AS human, sum(ai) AS ai, sum(human_core) AS human_core, sum(ai_core) AS ai_core
+    FROM address_week
+    GROUP BY page_id, weeks_ago
   ),
 
   -- One row per audience, page and week, including weeks with no views.
@@ -86,32 +120,33 @@ WITH
     SELECT
       project,
       audience,
-      path,
+      page_id,
       weeks_ago,
-      first_seen,
       coalesce(if(audience = 'human', human, ai), 0) AS n,
       coalesce(if(audience = 'human', human_core, ai_core), 0) AS core,
       ln(n + 0.5) AS size,
       ln(core + 0.5) AS core_size
     FROM
-      page
+      -- Smaller pages, which are most of them, cannot be listed.
+      (SELECT project, page_id, first_seen FROM page SEMI JOIN (SELECT page_id FROM page_week GROUP BY page_id HAVING max(greatest(human, ai)) >= 8) USING (page_id))
       JOIN site_week USING (project)
-      LEFT JOIN page_week USING (project, path, weeks_ago)
+      LEFT JOIN page_week USING (page_id, weeks_ago)
       CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
     WHERE weeks_ago <= first_seen
   ),
 
   -- Only pages viewed in every week set the trend, so pages that vanish do not affect it.
-  level AS (
+  steady AS (
     SELECT
       project,
       audience,
-      path,
+      page_id,
+      true AS is_steady,
       median(size) FILTER (weeks_ago > 0) AS middle,
-      median(core_size) FILTER (weeks_ago > 0) AS core_middle,
-      middle >= ln(8) AND min(core) > 0 AS is_steady
-    FROM cell
+      median(core_size) FILTER (weeks_ago > 0) AS core_middle
+    FROM cell SEMI JOIN (SELECT audience, page_id FROM cell GROUP BY audience, page_id HAVING min(core) > 0) USING (audience, page_id)
     GROUP BY ALL
+    HAVING middle >= ln(8)
   ),
 
   -- A median, so that spam on one page does not make all others appear to fall.
@@ -122,8 +157,7 @@ WITH
       weeks_ago,
       median(size - middle) AS trend,
       median(core_size - core_middle) AS core_trend
-    FROM cell JOIN level USING (project, audience, path)
-    WHERE is_steady
+    FROM cell JOIN steady USING (project, audience, page_id)
     GROUP BY ALL
   ),
 
@@ -133,7 +167,7 @@ WITH
     SELECT
       project,
       audience,
-      path,
+      page_id,
       is_steady,
       max(n) FILTER (weeks_ago = 0) AS n,
       count(*) FILTER (weeks_ago > 0) AS k,
@@ -150,8 +184,8 @@ WITH
       - 2 * core_usual * sum(core_size - core_trend) FILTER (weeks_ago > 0)
       + k * core_usual ^ 2) / (k - 1)
       - exp(-core_usual) AS psi
-    FROM cell JOIN trend USING (project, audience, weeks_ago) JOIN level USING (project, audience, path)
-    GROUP BY project, audience, path, is_steady
+    FROM cell JOIN trend USING (project, audience, weeks_ago) LEFT JOIN steady USING (project, audience, page_id)
+    GROUP BY project, audience, page_id, is_steady
     HAVING k >= 3
   ),
 
@@ -213,7 +247,7 @@ WITH
             SELECT
               project,
               core.week,
-              abs(core.size - lag(core.size) OVER (PARTITION BY project, audience, path ORDER BY core.week))
+              abs(core.size - lag(core.size) OVER (PARTITION BY project, audience, page_id ORDER BY core.week))
               / sqrt(1 / core_mu + median_psi) AS change
             FROM (SELECT *, unnest(cores) AS core FROM placed WHERE is_steady AND mu >= 40 AND k >= 6)
           )
@@ -232,12 +266,12 @@ WITH
   -- A page was renamed if its views and those of a page first seen this week or the last add up to
   -- what was expected, in each audience with enough views to tell.
   renamed AS (
-    SELECT old.project, old.path
+    SELECT old.project, old.page_id
     FROM
       (
         SELECT
           project,
-          path,
+          page_id,
           -- The views of a new page that would explain those of an audience; any if it has too few to tell.
           coalesce(max(mu * exp(-2.5 * spread) - n - 0.5) FILTER (audience = 'human'), 0) AS human_low,
           coalesce(max(mu * exp(2.5 * spread) - n - 0.5) FILTER (audience = 'human'), 'inf') AS human_high,
@@ -245,30 +279,44 @@ WITH
           coalesce(max(mu * exp(2.5 * spread) - n - 0.5) FILTER (audience = 'ai'), 'inf') AS ai_high
         FROM judged
         WHERE is_judged
-        GROUP BY project, path
+        GROUP BY project, page_id
         HAVING max(deviation) < -ln(1.25) AND min(z) < -2.5
       ) AS old
       SEMI JOIN (
-        SELECT project, max(n) FILTER (audience = 'human') AS human, max(n) FILTER (audience = 'ai') AS ai
-        FROM cell
-        WHERE weeks_ago = 0 AND first_seen <= 1
-        GROUP BY project, path
+        SELECT DISTINCT project, human, ai
+        FROM page
+        WHERE first_seen <= 1 AND greatest(human, ai, all_human - human, all_ai - ai) >= 8
       ) AS new
         ON new.project = old.project AND human BETWEEN human_low AND human_high AND ai BETWEEN ai_low AND ai_high
+  ),
+
+  -- How many can be judged, and how far the last of ten that moved deviates at least.
+  number AS (
+    SELECT project, sum(counted)::BIGINT AS pages, 2 * ln(greatest(pages, 20) / 10) AS least
+    FROM
+      (
+        SELECT project, count(*) AS counted
+        FROM judged ANTI JOIN renamed USING (project, page_id)
+        WHERE is_judged
+        GROUP BY project
+        UNION ALL
+        SELECT project, sum((human >= 20)::INTEGER + (ai >= 20)::INTEGER)
+        FROM page
+        WHERE NOT may_move AND k >= 3
+        GROUP BY project
+      )
+    GROUP BY project
   ),
 
   -- Pages are listed for as long as they deviate more than random variation would explain among so many pages, and among
   -- twenty if fewer can be judged: the most extreme of two deviates no more than any page does in most weeks.
   moved AS (
-    SELECT project, path, audience
+    SELECT project, page_id, path, audience
     FROM
       (
-        SELECT
-          *,
-          count(*) OVER (PARTITION BY project) AS pages,
-          row_number() OVER (PARTITION BY project ORDER BY abs(z) DESC, path, audience) AS place
-        FROM judged ANTI JOIN renamed USING (project, path)
-        WHERE is_judged
+        SELECT judged.*, path, pages, row_number() OVER (PARTITION BY project ORDER BY abs(z) DESC, path, audience) AS place
+        FROM judged ANTI JOIN renamed USING (project, page_id) JOIN number USING (project) JOIN page USING (project, page_id)
+        WHERE is_judged AND z ^ 2 >= least
       )
     QUALIFY
       bool_and(z ^ 2 >= 2 * ln(greatest(pages, 20) / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
@@ -290,6 +338,7 @@ WITH
   shown AS (
     SELECT
       judged.*,
+      path,
       moved.audience IS NOT NULL AS has_moved,
       greatest(0, mu - 0.5) AS expected,
       greatest(0, mu * exp(-2 * spread) - 0.5) AS low,
@@ -305,8 +354,8 @@ WITH
     FROM
       judged
       JOIN trends USING (project, audience)
-      LEFT JOIN moved USING (project, path, audience)
-    WHERE (judged.project, judged.path) IN (SELECT (project, path) FROM moved)
+      JOIN (SELECT DISTINCT page_id, path FROM moved) USING (page_id)
+      LEFT JOIN moved USING (project, page_id, path, audience)
   )
 
 SELECT
