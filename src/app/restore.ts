@@ -23,7 +23,7 @@ import {
   writeState,
 } from '../state/restore.js';
 import type { State } from '../state/state.js';
-import { writeWitness } from '../state/witness.js';
+import { type LastAttempt, readWitness, writeWitness } from '../state/witness.js';
 import { of04, storageFailure } from '../storage.js';
 import type { Workspace } from './workspace.js';
 
@@ -119,9 +119,15 @@ async function restoreFrom04(
       `The state in ${dataDir} is not that of ${source}, or knows more of what was sent. Nothing was changed. ` +
         'Move it away if it is not needed, then run the command again.',
     );
+  const seen = witness === undefined ? undefined : seenBy05(witness);
+  if (seen !== undefined && seen.workspace !== saved.workspace)
+    throw new StorageError(
+      `${witness} belongs to another workspace than ${source}. Nothing was changed. Put the right data directory there.`,
+    );
   const ready = writeState(dataDir, saved, source);
   const state = await ready.putInPlace(OLD);
-  if (witness !== undefined) {
+  // A witness that knows more stays: an older copy of the files of 0.4 was put back, and what was sent since is unknown.
+  if (witness !== undefined && (seen?.attempt ?? 0) <= saved.attempt) {
     // The same command does all of it again if it was killed, when the witness may be the new one.
     if (!(await exists(`${witness}.${OLD}`))) await rename(witness, `${witness}.${OLD}`).catch(ignoreMissing);
     writeWitness(witness, saved);
@@ -136,6 +142,15 @@ async function restoreFrom04(
   ] as const)
     await rename(join(dataDir, name + end), join(dataDir, `${name}.${OLD}${end}`)).catch(ignoreMissing);
   return { history: { path: historyFile, source, aside: (await exists(aside)) ? aside : undefined }, state };
+}
+
+/** What this version wrote into the witness; undefined for the file that 0.4 had there, and for none. */
+function seenBy05(witness: string): LastAttempt | undefined {
+  try {
+    return readWitness(witness);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a file is a history of this version. */

@@ -122,6 +122,14 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
 
 const NOT_YAML = 'not valid YAML: check quotes, brackets, colons and indentation';
 
+/** Settings of 0.4 that are gone, and what holds instead. */
+const GONE: Readonly<Record<string, string>> = {
+  'history.maxWait':
+    'is gone: a command waits for two minutes at most, and start until it may continue; delete it',
+  'improve.experiment':
+    'is gone: pages that were held back get jobs, and job_effects has the views before and after a merge; delete it',
+};
+
 /** Names of secrets, which somebody may write into the file. */
 const SECRET = /key|pass|secret|smtp|token/i;
 
@@ -133,9 +141,11 @@ function settingProblems(
   if (code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
       path: [...path, key],
-      words: SECRET.test(key)
-        ? `${message}. A secret does not belong in this file: write it in .env next to it (docs/configuration.md)`
-        : message,
+      words:
+        GONE[nameOf([...path, key])] ??
+        (SECRET.test(key)
+          ? `${message}. A secret does not belong in this file: write it in .env next to it (docs/configuration.md)`
+          : message),
     }));
   if (code === 'invalid_union') {
     // Of the forms that a value can have, the one that it has, if that shows.

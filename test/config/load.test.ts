@@ -84,6 +84,11 @@ describe('readership.yaml', () => {
     expect(message).toContain('history.settleDays: at least 0');
   });
 
+  it('says of the settings of 0.4 that are gone what holds instead', async () => {
+    const message = await problemsIn(`${SMALLEST}history: { maxWait: 1h }\nimprove: { experiment: off }\n`);
+    expect(message).toMatch(/history\.maxWait: is gone: [^]+ improve\.experiment: is gone: .+ delete it$/);
+  });
+
   it('may use YAML anchors and aliases', async () => {
     const settings = await load(
       `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,

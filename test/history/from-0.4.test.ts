@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -111,6 +111,32 @@ describe('a workspace of 0.4', () => {
     const again = await run('restore', '--from', 'data/warehouse.duckdb.0.4');
     expect(again.code).toBe(1);
     expect(again.stderr).toMatch(/has been taken over[^]+readership run\n$/);
+  });
+
+  it('that is put back and taken over again does not count as the newest state', async () => {
+    expect((await run(...RESTORE)).code).toBe(0);
+    const witness = join(cwd, '.readership.yaml.sent');
+    const later = (await readFile(witness, 'utf8')).replace('"attempt":22', '"attempt":39');
+    await rm(join(cwd, 'data'), { recursive: true });
+    await promisify(execFile)('tar', ['-xzf', ARCHIVE, '-C', cwd]);
+    await writeFile(witness, later);
+    expect((await run(...RESTORE)).code).toBe(0);
+    expect(await readFile(witness, 'utf8')).toBe(later);
+    const { code, stdout } = await run('adopt');
+    expect(code).toBe(0);
+    expect(stdout).toContain('Attempts 23 to 39 to send something: unknown.');
+  });
+
+  it('is not taken over beside what another workspace sent', async () => {
+    const witness = join(cwd, '.readership.yaml.sent');
+    const other = '{"workspace":"another","attempt":1}\n';
+    await writeFile(witness, other);
+    const before = await contents();
+    const { code, stderr } = await run(...RESTORE);
+    expect(code).toBe(1);
+    expect(stderr).toContain('belongs to another workspace');
+    expect(await contents()).toEqual(before);
+    expect(await readFile(witness, 'utf8')).toBe(other);
   });
 
   it('is not taken over from the copy that 0.4 published, which may be older', async () => {
