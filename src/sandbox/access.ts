@@ -3,7 +3,7 @@ import { addHours, differenceInSeconds, min } from 'date-fns';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import type { ViewsResponse } from '../api/schema.js';
-import { bodyWithin, localHosts } from '../http-server.js';
+import { bodyWithin } from '../http-server.js';
 import { SANDBOX } from './state.js';
 import type { RangeViews } from './traffic/traffic.js';
 
@@ -81,20 +81,5 @@ export const access = (
     if (asked !== projectId) return badRequest(c, `unknown project: ${asked}`);
     if (scope === 'write' && key !== apiKey) return c.json({ error: 'This API key is read-only' }, 403);
     return next();
-  };
-};
-
-/**
- * Accepts only requests addressed to this machine, or to the name the sandbox listens on. A web
- * page that uses DNS rebinding sends its own host name, and is refused.
- */
-export const ownHost = (name: string): Middleware => {
-  return async (c, next) => {
-    const hosts = localHosts(name, c.env.incoming.socket.localPort);
-    const asked = c.req.header('Host') ?? '';
-    if (hosts.includes(asked.toLowerCase())) return next();
-    const own = [...new Set(hosts)].join(', ');
-    const error = `This sandbox does not serve the host "${asked}". Send requests to ${own}.`;
-    return c.json({ error }, 403);
   };
 };

@@ -3,7 +3,7 @@ import { LIMITS } from '../api/schema.js';
 import { addDays, type Day, dayOf, startOfDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { access, type Middleware, type ServedOperation, ownHost, type SandboxEnv } from './access.js';
+import { access, type Middleware, type ServedOperation, type SandboxEnv } from './access.js';
 import { createAgents, DEFAULT_OUTCOMES, getPullRequest, pathOf, reviewAt } from './agents.js';
 import { type JobOutcome, SANDBOX, StateStore, type StoredJob } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
@@ -68,7 +68,7 @@ export async function startSandbox(options: SandboxOptions) {
   const improvements = () => improvementsBy(state.read().jobs);
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
-  const app = withoutRoutes(settings);
+  const app = withoutRoutes(now);
   const around = options.around ?? (() => (_, next) => next());
   const guards = (operation: ServedOperation, scope: 'read' | 'write') =>
     [around(operation), access(settings, scope)] as const;
@@ -99,14 +99,13 @@ export async function startSandbox(options: SandboxOptions) {
   };
 }
 
-/** An app that answers requests to this host only, with the time of the sandbox, and has no routes yet. */
-function withoutRoutes({ now, host }: { readonly now: () => Date; readonly host: string }) {
+/** An app that answers with the time of the sandbox, and has no routes yet. */
+function withoutRoutes(now: () => Date) {
   const app = new Hono<SandboxEnv>();
   app.use(async (c, next) => {
     c.env.outgoing.setHeader('date', now().toUTCString());
     await next();
   });
-  app.use(ownHost(host));
   app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
   return app;

@@ -58,32 +58,6 @@ describe('access', () => {
   });
 });
 
-describe('the host that a request names', () => {
-  const ask = async (baseUrl: string, host: string, path = '/nothing') => {
-    const { statusCode, body } = await request(baseUrl + path, { headers: { host } });
-    return { status: statusCode, body: await body.json() };
-  };
-
-  it.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST'])('may be %s with the port', async (name) => {
-    const { sandbox } = await openSandbox();
-    const { port } = new URL(sandbox.baseUrl);
-    expect((await ask(sandbox.baseUrl, `${name}:${port}`)).status).toBe(404);
-  });
-
-  it.each(['attacker.example', 'localhost', 'localhost:1', '127.0.0.1.attacker.example', '169.254.169.254'])(
-    'is refused with 403 when it is %s, as after DNS rebinding, on every path',
-    async (name) => {
-      const { sandbox, viewsPath } = await openSandbox();
-      const { port } = new URL(sandbox.baseUrl);
-      const own = ['localhost', '127.0.0.1', '[::1]'].map((local) => `${local}:${port}`).join(', ');
-      const error = `This sandbox does not serve the host "${name}". Send requests to ${own}.`;
-      for (const path of [viewsPath, '/_sandbox/code/repos/acme/docs/pulls/101', '/nothing'])
-        expect(await ask(sandbox.baseUrl, name, path)).toEqual({ status: 403, body: { error } });
-      expect(sandbox.inspect().requests.recent).toEqual([]);
-    },
-  );
-});
-
 describe('the body of a request', () => {
   const send = (to: OpenSandbox['sandbox'], path: string, body: string | Readable) => {
     const headers = { authorization: `Bearer ${to.apiKey}` };

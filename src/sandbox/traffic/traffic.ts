@@ -122,9 +122,8 @@ interface AskedRange {
   readonly to: Day | undefined;
 }
 
-/** Bounds of the caches: three years of days, and the ranges of concurrent walks. */
+/** Three years of days are kept. */
 const DAYS_KEPT = 1100;
-const RANGES_KEPT = 64;
 
 function sumPages(days: readonly (readonly PageDay[])[]) {
   const pages = new Map<string, { path: string; human: number; ai: number; total: number }>();
@@ -148,22 +147,17 @@ export function createTraffic(options: SiteOptions, improvements: () => Improvem
     max: DAYS_KEPT,
     memoMethod: (day) => finalCounts(site, day, improvements()),
   });
-  const ranges = new LRUCache<string, RangeViews>({ max: RANGES_KEPT });
   return {
     /** The server's data of a range at `now`. Days before the first or after today have no data. */
     viewsIn: ({ from = site.firstDay, to }: AskedRange, now: Date): RangeViews => {
       const today = dayOf(now);
       const first = from < site.firstDay ? site.firstDay : from;
       const last = to === undefined || to > today ? today : addDays(to, -1);
-      // Counts change on the hour until a day is settled, so the hour of `last` identifies the state.
-      const state = `${first} ${last} ${hoursInto(last, now)}`;
-      const days = () =>
+      return sumPages(
         daysIn({ first, last }).map((day) =>
           arrivedCounts(finals.memo(day), site.seed, day, hoursInto(day, now)),
-        );
-      const views = ranges.get(state) ?? sumPages(days());
-      ranges.set(state, views);
-      return views;
+        ),
+      );
     },
   };
 }
