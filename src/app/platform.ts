@@ -7,7 +7,6 @@ import { RequestPace } from '../api/pace.js';
 import type { AgentJob } from '../api/schema.js';
 import { Transport } from '../api/transport.js';
 import type { ProjectSettings } from '../config/schema.js';
-import type { Sleep } from '../sleep.js';
 import { requestsOf } from '../state/requests.js';
 import type { State } from '../state/state.js';
 import type { Platform } from '../steps/parts.js';
@@ -50,11 +49,24 @@ export async function connect(
   { onNotice, onWait, onRequest, onRetry }: Callbacks,
   state: State,
 ): Promise<Connection> {
-  const { settings, credentials, configuration, dataDir, retries } = workspace;
+  const { settings, credentials, configuration, dataDir, maxWaitMs, retries } = workspace;
   const { pullRequests } = settings;
   const server = configuration === undefined ? await startSandbox(dataDir, now) : undefined;
-  const paces = openPaces(state, workspace, { now, onWait });
-  const recordRequests = () => paces.record();
+  const paces = new Map<string, RequestPace>();
+  /** The pace of a project: those with the same key share one. */
+  const paceOf = (project: ProjectSettings): RequestPace => {
+    const bucket = credentials.bucketOf(project);
+    const cap = settings.history.requestsPerHour;
+    const pace =
+      paces.get(bucket) ??
+      new RequestPace({ counts: requestsOf(state, bucket), cap, maxWaitMs, now, onWait });
+    paces.set(bucket, pace);
+    return pace;
+  };
+  /** A count that cannot be stored matters less than why a command ends. */
+  const recordRequests = async (): Promise<void> => {
+    for (const pace of paces.values()) await pace.record().catch(() => undefined);
+  };
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, signal);
   const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
@@ -71,7 +83,7 @@ export async function connect(
       now,
       transport,
       retries,
-      pace: paces.of(project),
+      pace: paceOf(project),
       onRetry,
       onRequest: (operation) => onRequest?.(operation, project.id),
     });
@@ -100,33 +112,4 @@ async function startSandbox(dataDir: string, now: () => Date) {
   const stateFile = join(dataDir, 'sandbox.json');
   const { baseUrl, close } = await sandbox.startSandbox({ now, jobs: pastJobs(now()), stateFile });
   return { baseUrl, codeHostUrl: `${baseUrl}/_sandbox/code`, close };
-}
-
-/** The pace of each key. */
-export function openPaces(
-  state: State,
-  {
-    settings,
-    credentials,
-    maxWaitMs,
-  }: Pick<Workspace, 'settings' | 'maxWaitMs'> & { credentials: Pick<Workspace['credentials'], 'bucketOf'> },
-  { now, onWait, sleep }: { now: () => Date; onWait?: Callbacks['onWait']; sleep?: Sleep },
-) {
-  const cap = settings.history.requestsPerHour;
-  const paces = new Map<string, RequestPace>();
-  return {
-    of: (project: ProjectSettings): RequestPace => {
-      const bucket = credentials.bucketOf(project);
-      const known = paces.get(bucket);
-      if (known !== undefined) return known;
-      const counts = requestsOf(state, bucket);
-      const pace = new RequestPace({ counts, cap, maxWaitMs, now, onWait, sleep });
-      paces.set(bucket, pace);
-      return pace;
-    },
-    /** Records the requests that are not recorded yet. A count that cannot be stored matters less than why a command ends. */
-    record: async (): Promise<void> => {
-      for (const pace of paces.values()) await pace.record().catch(() => undefined);
-    },
-  };
 }
