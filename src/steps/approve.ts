@@ -20,7 +20,7 @@ interface Planning {
 }
 
 /** In a transaction: plans the job of a page. Returns its number. */
-export function planPage(
+export function planPageJob(
   state: State,
   project: string,
   { path, why, evidence, instruction }: Proposal,
@@ -137,5 +137,5 @@ function approvePage(
     evidence: evidenceRow.parse(proposal.evidence),
     instruction: instruction ?? proposal.instruction,
   };
-  return { path, job: planPage(state, project, approved, planning) };
+  return { path, job: planPageJob(state, project, approved, planning) };
 }

@@ -24,7 +24,7 @@ import {
 } from '../state/choices.js';
 import { readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
-import { planPage } from './approve.js';
+import { planPageJob } from './approve.js';
 import { loadNotes } from './notes.js';
 import type { Parts } from './parts.js';
 import { type Sent, submitWaiting } from './poll.js';
@@ -76,7 +76,7 @@ async function improveProject(
     recordChoices(state, project.id, planned, now);
     if (apply)
       for (const page of planned.flagged)
-        planPage(state, project.id, proposalOf(project.id, page, workspace), {
+        planPageJob(state, project.id, proposalOf(project.id, page, workspace), {
           workspace,
           isApproved: false,
           now,
