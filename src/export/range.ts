@@ -27,9 +27,6 @@ export function readFirstDay(state: State, project: string, start: Day | 'auto',
 /** A remembered first day that is checked has no views in so many days before it. */
 const DAYS_BEFORE = 30;
 
-/** Fewer days than this are loaded without first checking whether there are any views. */
-const FEW_DAYS = 14;
-
 /** What the user wants: bounds, both included, and whether to read every day between them again, and nothing else. */
 export interface ExportBounds {
   readonly from?: Day | undefined;
@@ -66,22 +63,19 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   return found && { ...found, last };
 }
 
-/** Resolves the first day that the user gave, with at most one request. */
-async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
-  const asGiven = { first: from, last };
+/** Resolves the first day that the user gave. One before the first known one takes a request. */
+async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange> {
   const { state, client, project, now, signal } = request;
   const known = readFact(state, project, FIRST_DAY, now);
-  const isSure = known === undefined ? daysBetween(from, last) < FEW_DAYS : from >= known;
-  if (isSure) return asGiven;
-  const unknown = { first: from, last: known === undefined || known > last ? last : addDays(known, -1) };
+  if (known === undefined || from >= known) return { first: from, last };
+  const unknown = { first: from, last: known > last ? last : addDays(known, -1) };
   const views = await viewsIn(client, unknown, { signal });
-  if (known === undefined) return views === 'none' ? undefined : asGiven;
   if (views !== 'some') {
     const why = views === 'refused' ? 'refuses' : 'has no views of';
     return { first: known, last, note: `the platform ${why} ${plainDayRange(unknown)}` };
   }
   await recordFact(state, project, FIRST_DAY, undefined, now);
-  return asGiven;
+  return { first: from, last };
 }
 
 /** Forgets the remembered first day if there are now views before it, so that it is found again. */
