@@ -2,6 +2,7 @@ import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
+import { readDayRecords } from '../export/day-records.js';
 import { type PlannedExport, planProject } from '../export/plan.js';
 import type { ExportBounds } from '../export/range.js';
 import { auditLines, exportPlanJson, exportPlanLines, loadedLines } from '../print/export.js';
@@ -112,8 +113,10 @@ async function printPlan(
     const now = runtime.now();
     try {
       const planned: PlannedExport[] = [];
-      for (const project of projects)
-        planned.push(await planProject({ history, state }, project, settings, options, now));
+      for (const project of projects) {
+        const records = await readDayRecords({ history, state }, project.id);
+        planned.push(planProject(project, records, state, settings, options, now));
+      }
       if (options.json === true) runtime.output.json(planned.map(exportPlanJson));
       else
         for (const one of planned) {

@@ -46,24 +46,9 @@ export type DayRun = z.infer<typeof dayRun>;
 export const readDayRuns = (reader: Reader, project: string, since: Day): Promise<DayRun[]> =>
   reader.query(DAY_RUNS, dayRun, { project, since });
 
-const runOf = ({
-  day,
-  state,
-  checked_at,
-  human,
-  ai,
-  total,
-  pages,
-  problem,
-  nights_in_doubt,
-}: StoredDay): DayRun => ({
-  day,
-  state,
+const runOf = ({ checked_at, problem, nights_in_doubt, ...day }: StoredDay): DayRun => ({
+  ...day,
   attempted_at: checked_at,
-  human,
-  ai,
-  total,
-  pages,
   failures: nights_in_doubt,
   failure: problem,
   days: 1,

@@ -1,12 +1,6 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
 import { addDays, type Day, dayOf, daysBetween, daysIn, lastEndedDay, startOfDay } from '../day.js';
-import {
-  type DayRecord,
-  type DayRecords,
-  type DayStores,
-  readDayRecords,
-  recentFinalDays,
-} from './day-records.js';
+import { type DayRecord, type DayRecords, recentFinalDays } from './day-records.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readLastVerification, readUnfinishedDays } from '../state/days.js';
 import type { State } from '../state/state.js';
@@ -179,19 +173,7 @@ export interface PlannedExport {
 }
 
 /** Plans the export of a project, without a request. */
-export async function planProject(
-  stores: DayStores,
-  project: ProjectSettings,
-  settings: Pick<Settings, 'history'>,
-  bounds: ExportBounds,
-  now: Date,
-): Promise<PlannedExport> {
-  const records = await readDayRecords(stores, project.id);
-  return planFor(project, records, stores.state, settings, bounds, now);
-}
-
-/** As `planProject`, for days that are known. */
-export function planFor(
+export function planProject(
   project: ProjectSettings,
   records: DayRecords,
   state: State,

@@ -11,7 +11,7 @@ import { readFirstDay } from '../export/range.js';
 import { KEPT_FROM } from '../export/retention.js';
 import { PAGING, readPageSize } from '../export/page-size.js';
 import { dayRecords, type DayState, NO_CHANGES, recommendedSettleDays } from '../export/day-records.js';
-import { needsPerson, planFor, retryAt } from '../export/plan.js';
+import { needsPerson, planProject, retryAt } from '../export/plan.js';
 import { freeDisk, ignoreMissing, isOnReadOnlyDisk } from '../files.js';
 import { isSameRecipient } from '../config/recipients.js';
 import { ALERT } from '../mail/delivery.js';
@@ -59,7 +59,7 @@ function readProjectStatus(
     records: ofDays,
     plan,
     requests,
-  } = planFor(project, dayRecords(runs, readDayFailures(state, project.id)), state, settings, {}, now);
+  } = planProject(project, dayRecords(runs, readDayFailures(state, project.id)), state, settings, {}, now);
   const known = readRequests(state, credentials.bucketOf(project), now);
   const hour = hourOf(known, now);
   const first = readFirstDay(state, project.id, start, now);

@@ -6,6 +6,7 @@ import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
+import { readDayRecords } from '../export/day-records.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type DayResult, errorsOfLoad } from '../export/load.js';
 import { type PlannedExport, planProject } from '../export/plan.js';
@@ -66,14 +67,11 @@ const withWhatIsLeft = (
   done: readonly ProjectExport[],
 ): Promise<ProjectExport[]> =>
   Promise.all(
-    done.map(async (one) =>
-      one.outcome?.stopped === undefined
-        ? one
-        : {
-            ...one,
-            left: await planProject({ history: store, state }, one.project, settings, bounds, now()),
-          },
-    ),
+    done.map(async (one) => {
+      if (one.outcome?.stopped === undefined) return one;
+      const records = await readDayRecords({ history: store, state }, one.project.id);
+      return { ...one, left: planProject(one.project, records, state, settings, bounds, now()) };
+    }),
   );
 
 /** What is left after a pause. */
