@@ -55,8 +55,8 @@ it('reaches the platform and a sitemap through the proxy from the environment, a
   // Its connections are shared, and an earlier test file may have opened them without the proxy.
   vi.resetModules();
   onTestFinished(() => void vi.resetModules());
-  const { askForDate } = await import('../src/api/clock.js');
-  await askForDate('http://ping.test/', signal);
+  const { requestDate } = await import('../src/api/clock.js');
+  await requestDate('http://ping.test/', signal);
   expect(proxy.asked).toEqual(['platform.test:8080', 'docs.test:80', 'ping.test:80']);
   expect(proxy.headers[0]?.['proxy-authorization']).toBe(
     `Basic ${Buffer.from('user:pass-word').toString('base64')}`,

@@ -37,7 +37,7 @@ export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
 }
 
 /** The headers of any response of the platform. Needs no key, and does not count toward `history.requestsPerHour`. */
-export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
+export async function requestDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
   const { headers, body } = await requestUrl(baseUrl, { signal: timeLimit(ANSWER_TIMEOUT_MS, signal) });
   await body.dump();
   return headers;
@@ -48,7 +48,7 @@ export interface PlatformClockOptions {
   /** The clock of this machine. */
   readonly now: () => Date;
   /** Gets the headers of any response; may throw. */
-  readonly ask: () => Promise<ResponseHeaders>;
+  readonly request: () => Promise<ResponseHeaders>;
   /** Called once if the clocks are more than ten minutes apart. */
   readonly onSkew: (words: string) => void;
 }
@@ -86,10 +86,10 @@ export class PlatformClock {
    * Gets the time from the platform, unless a response has just provided it: if this machine's clock
    * has moved by minutes since, it may have been set.
    */
-  async ask(): Promise<void> {
+  async update(): Promise<void> {
     const nowMs = this.options.now().getTime();
     if (Math.abs(nowMs - this.#askedAtMs) < TOLERANCE_MS) return;
     this.#askedAtMs = nowMs;
-    this.observe(await this.options.ask().catch(() => ({})));
+    this.observe(await this.options.request().catch(() => ({})));
   }
 }

@@ -72,7 +72,7 @@ export const withParts = <Result>(
     try {
       const { clock } = (platform = await connect(workspace, { now, signal }, listener, state));
       const whyNot = async () => {
-        await clock.ask();
+        await clock.update();
         return clock.isTooFarOff() ? new ClockError(TOO_FAR_OFF) : undefined;
       };
       const sender = new Sender({ state, worker, here, witness, carried: () => store.carried(), whyNot });

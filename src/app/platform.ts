@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
-import { askForDate, PlatformClock } from '../api/clock.js';
+import { requestDate, PlatformClock } from '../api/clock.js';
 import type { Operation } from '../api/errors.js';
 import { RequestPace } from '../api/pace.js';
 import type { AgentJob } from '../api/schema.js';
@@ -68,8 +68,8 @@ export async function connect(
     for (const pace of paces.values()) await pace.record().catch(() => undefined);
   };
   const baseUrl = server?.baseUrl ?? settings.baseUrl;
-  const ask = () => askForDate(baseUrl, signal);
-  const clock = new PlatformClock({ baseUrl, now, ask, onSkew: (words) => onNotice?.(words) });
+  const request = () => requestDate(baseUrl, signal);
+  const clock = new PlatformClock({ baseUrl, now, request, onSkew: (words) => onNotice?.(words) });
   const transport = new Transport({ onHeaders: clock.observe });
   const host = pullRequests && { url: pullRequests.url, apiUrl: server?.codeHostUrl };
   const codeHost = host && new CodeHost(host, credentials.codeHostToken, now);

@@ -29,7 +29,7 @@ export interface ExportedProject {
 export class DayFailures {
   #inARow = 0;
   /** Days that fail at the same time share the request for another one. */
-  #asked: Promise<boolean> | undefined;
+  #probing: Promise<boolean> | undefined;
 
   constructor(
     private readonly task: ExportedProject,
@@ -62,10 +62,10 @@ export class DayFailures {
 
   /** Whether the platform answers a request for a day other than `day`. */
   #isAnswered(day: Day): Promise<boolean> {
-    return (this.#asked ??= this.#ask(day).finally(() => (this.#asked = undefined)));
+    return (this.#probing ??= this.#probe(day).finally(() => (this.#probing = undefined)));
   }
 
-  async #ask(day: Day): Promise<boolean> {
+  async #probe(day: Day): Promise<boolean> {
     const other = await this.#otherThan(day);
     try {
       await probeTotals(this.task.client, { first: other, last: other }, { signal: this.signal });

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReadOptions } from '../api/client.js';
-import { askForDate } from '../api/clock.js';
+import { requestDate } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { connect, type Connection } from '../app/platform.js';
 import { withHistory } from '../app/state.js';
@@ -106,7 +106,7 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
 async function server({ configuration }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
   if (configuration === undefined) return pass('the built-in sandbox, with the clock of this machine');
   const { baseUrl } = configuration.settings;
-  return askForDate(baseUrl, signal).then(
+  return requestDate(baseUrl, signal).then(
     (headers) => answers(baseUrl, headers, now()),
     (error: unknown) => doesNotAnswer(baseUrl, error),
   );

@@ -29,7 +29,7 @@ export async function byBothClocks<Given extends Using<'workspace' | 'platform' 
   parts: Given,
 ): Promise<Given> {
   const { clock } = parts.platform;
-  if (parts.workspace.projects.length > 0) await clock.ask();
+  if (parts.workspace.projects.length > 0) await clock.update();
   return { ...parts, session: { ...parts.session, now: clock.earlier } };
 }
 

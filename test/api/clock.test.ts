@@ -16,7 +16,7 @@ const clockAt = (
   const clock = new PlatformClock({
     baseUrl: 'https://platform.example.com',
     now,
-    ask: () => {
+    request: () => {
       asked++;
       return ask();
     },
@@ -83,12 +83,12 @@ it('uses the earlier clock for what has ended', () => {
 
 it('requests the time once, and not if a response already contained it', async () => {
   const unknown = clockAt(() => Promise.reject(new Error('unreachable')));
-  await unknown.clock.ask();
-  await unknown.clock.ask();
+  await unknown.clock.update();
+  await unknown.clock.update();
   expect([unknown.asked(), unknown.clock.earlier()]).toEqual([1, HERE]);
   const known = clockAt();
   known.clock.observe({ date: 'Wed, 18 Nov 2026 05:00:00 GMT' });
-  await known.clock.ask();
+  await known.clock.update();
   expect(known.asked()).toBe(0);
 });
 
@@ -99,11 +99,11 @@ it('is requested again after the clock of this machine was set while a command r
     const ask = () => Promise.resolve({ date });
     const { clock, asked } = clockAt(ask, () => now);
     clock.observe({ date });
-    await clock.ask();
+    await clock.update();
     expect([asked(), clock.isTooFarOff()]).toEqual([0, false]);
     now = new Date(HERE.getTime() + jumpMs);
-    await clock.ask();
-    await clock.ask();
+    await clock.update();
+    await clock.update();
     expect(asked()).toBe(1);
     expect(clock.isTooFarOff()).toBe(jumpMs !== 11 * MINUTE_MS);
   }

@@ -14,7 +14,7 @@ const unused = (): never => {
 
 /** The clock of a platform that never sends the time. */
 const silentClock = (now: () => Date): PlatformClock =>
-  new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
+  new PlatformClock({ baseUrl: 'http://127.0.0.1', now, request: () => Promise.resolve({}), onSkew: unused });
 
 /** A sender that begins no attempt, of a workspace that sends from here, or else from another place. */
 export function sendingFrom(otherPlace: OtherPlaceError | undefined): Sender {
