@@ -61,7 +61,6 @@ export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Pr
         return pass(notes.length === 0 ? 'none' : counted(notes.length, 'note'));
       }),
       found('email', () => email(workspace, runtime)),
-      found('links', () => links(workspace)),
       ...channels(workspace),
       found('history', () => verdict),
       found('state', () => stored.verdict),
@@ -209,13 +208,6 @@ async function email(
   if (configuration === undefined || addresses.length === 0)
     return pass(`emails would be written to ${outboxDir}`);
   return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
-}
-
-/** Where the links of emails and posts lead. */
-function links({ settings: { serve, reports } }: Workspace): Verdict {
-  if (serve?.url !== undefined) return pass(`emails lead to the web app at ${serve.url}`);
-  if (reports.baseUrl !== undefined) return pass(`emails lead to the pages at ${reports.baseUrl}`);
-  return pass('emails do not lead to the web app; if you serve it, set serve.url to its address');
 }
 
 /** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
