@@ -1,9 +1,12 @@
 import { addHours, addMilliseconds } from 'date-fns';
 import { copyFile, rename, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/app/open.js';
 import { day } from '../../src/day.js';
 import { dayRecords, readDayRuns } from '../../src/export/day-records.js';
 import {
+  daysToStore,
   futureWords,
   readDays,
   readFutureDays,
@@ -11,10 +14,13 @@ import {
   recallDays,
   rememberDays,
 } from '../../src/steps/history.js';
+import { afterTest } from '../cleanup.js';
+import { storeLoaded } from '../history/stored-days.js';
 import { changeHistory, inHistory, newStore } from '../open-history.js';
-import { openTestState } from '../open-state.js';
+import { openTestState, stateBeside } from '../open-state.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { addJob } from '../state/new-state.js';
+import { tempDir } from '../temp-dir.js';
 import { partsOf } from './parts-of.js';
 
 const DAYS = `
@@ -54,6 +60,24 @@ it('what is remembered of the days is what the history says of them', async () =
   expect([...records].map(([at, { state }]) => [at, state])).toEqual(
     [...whole].map(([at, { state }]) => [at, state]),
   );
+});
+
+it('it is stored with each version that is written, which need not be opened for it', async () => {
+  const historyFile = join(await tempDir(), 'history.duckdb');
+  const { state, worker } = await stateBeside({ path: historyFile });
+  const parts = () => partsOf(history, { state, workspace: { historyFile } });
+  const history = openStore({ historyFile }, state, worker, {
+    readDays: (next) => daysToStore(parts(), next, NOW),
+  });
+  afterTest(() => history.close());
+  const { projects } = parts().workspace;
+  for (const days of [['2026-11-01'], ['2026-11-02', '2026-11-03']]) {
+    for (const at of days)
+      await storeLoaded(history, { project: 'prj_1', day: day(at), now: NOW }, [], 'final');
+    await history.write();
+    const known = await recallDays({ historyFile, projects }, state, NOW);
+    expect(known).toMatchObject(await inHistory(historyFile, (file) => readDays(file, ['prj_1'], NOW)));
+  }
 });
 
 it('it holds for later days, but not before the time at which it was read, nor for another project', async () => {
