@@ -87,9 +87,12 @@ const unknownDeliveryLines = ({ unknownDeliveries }: Unsettled): string[] =>
     return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery)}`;
   });
 
-/** Steps that fail for the same reason share a line. The words of a step are the reason, after what it did, if anything. */
+/**
+ * Steps that fail for the same reason share a line. The words of a step are the reason, after what it did, if anything:
+ * that begins with a number, and a reason may have semicolons of its own.
+ */
 function outageLines(outages: OperationsStatus['outages']): string[] {
-  const reasons = outages.map(({ words }) => words?.replace(/^.*?; /s, ''));
+  const reasons = outages.map(({ words }) => words?.replace(/^\d[^:;\n]*; /, ''));
   return [...new Set(reasons)].map((reason) => {
     const alike = outages.filter((_, index) => reasons[index] === reason);
     const [words = reason, ...others] = new Set(alike.map((outage) => outage.words ?? undefined));

@@ -283,6 +283,23 @@ describe('what needs attention', () => {
       ['improve and report have failed since Nov 16, 2026 at 04:00 UTC: the disk is full'],
     ],
     [
+      'steps that fail for reasons with the same advice, each with its own',
+      {},
+      {
+        outages: (['export', 'report'] as const).map((step) => ({
+          step,
+          since: at('16T04:00:00'),
+          over_at: null,
+          words: `Cannot write ${step}.\nRun the command again; if it fails again: readership doctor`,
+        })),
+      },
+      NOW,
+      ['export', 'report'].map(
+        (step) =>
+          `${step} has failed since Nov 16, 2026 at 04:00 UTC: Cannot write ${step}.\nRun the command again; if it fails again: readership doctor`,
+      ),
+    ],
+    [
       'a pull request that could not be looked up',
       {},
       { pullRequestProblems: [{ job: 7, problem: 'the code host answered 404.' }] },
