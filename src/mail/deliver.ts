@@ -15,9 +15,6 @@ import type { OutgoingMessage } from './compose.js';
 import { type DeliveryAdmission, mayBeTried, mayHaveArrived, type Sent, settled } from './delivery.js';
 import type { MailTransport } from './transport.js';
 
-/** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
-const MAX_AT_ONCE = 4;
-
 /** What sending needs. */
 export interface DeliveryParts {
   readonly state: State;
@@ -45,14 +42,14 @@ export async function deliver(
   const { transport: openTransport, silentHosts: silent } = parts.outgoing;
   const failures: unknown[] = [];
   const transport = openTransport();
-  const deliveries: Delivery[] = [];
+  const deliveries = new Map<OutgoingMessage, Delivery>();
   const silentHosts = new Set<string>();
   const attempt = async (message: OutgoingMessage): Promise<void> => {
     const isDue = () => isToBeTried(parts.state, transport, message, admission, parts.session.now());
     const host = hostOf(message);
     try {
       const delivery = await sendOnce(parts, transport, message, admission);
-      if (delivery !== undefined) deliveries.push(delivery);
+      if (delivery !== undefined) deliveries.set(message, delivery);
       else if (host !== undefined && silent.has(host) && isDue()) silentHosts.add(host);
     } catch (error) {
       failures.push(error);
@@ -60,21 +57,23 @@ export async function deliver(
   };
   const emails = messages.filter((message) => !('channel' in message));
   const posts = messages.filter((message) => 'channel' in message);
-  await Promise.all([
-    pMap(emails.slice(0, 1), attempt).then(() =>
-      pMap(emails.slice(1), attempt, { concurrency: MAX_AT_ONCE }),
-    ),
-    ...[...new Set(posts.map(hostOf))].map((host) =>
-      pMap(
-        posts.filter((post) => hostOf(post) === host),
-        attempt,
-        { concurrency: 1 },
-      ),
-    ),
-  ]);
+  const sendEmails = async () => {
+    await pMap(emails.slice(0, 1), attempt);
+    await pMap(emails.slice(1), attempt, { concurrency: transport.atOnce() });
+    if (!transport.slowDown()) return;
+    const left = emails.filter((email) => !deliveries.has(email));
+    await pMap(left, attempt, { concurrency: 1 });
+  };
+  const postTo = (host: string | undefined) =>
+    pMap(
+      posts.filter((post) => hostOf(post) === host),
+      attempt,
+      { concurrency: 1 },
+    );
+  await Promise.all([sendEmails(), ...[...new Set(posts.map(hostOf))].map(postTo)]);
   // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
-  return { deliveries, pausedBy: transport.pausedBy(), silentHosts };
+  return { deliveries: [...deliveries.values()], pausedBy: transport.pausedBy(), silentHosts };
 }
 
 /** The host that gets a post; undefined for an email, and for a channel without an address. */

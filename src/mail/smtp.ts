@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
@@ -35,6 +36,8 @@ export interface SmtpEnd {
   readonly isSilent?: boolean;
   /** The server's words, without the password; if it did not accept, also where the conversation ended. */
   readonly words: string;
+  /** When its connection is closed, if it is not yet. */
+  readonly closed?: Promise<unknown>;
 }
 
 /** What a conversation is about: an email, or only the domain that it would come from. */
@@ -92,9 +95,10 @@ export async function speakSmtp(
       const sent = await step((done) => connection.send(envelope, body, done));
       reply = replySchema.parse(sent).response ?? '';
     }
+    const closed = once(connection, 'end');
     connection.quit();
     setTimeout(() => connection.close(), GOODBYE_MS).unref();
-    return { stage: 'done', words: shown(reply) };
+    return { stage: 'done', words: shown(reply), closed: closed.catch(() => undefined) };
   } catch (error) {
     connection.close();
     const { command, timeoutType = '', ...reply } = replySchema.parse(error);

@@ -15,19 +15,45 @@ export interface MailTransport {
   readonly via: Delivery['via'];
   /** Why the server takes no more emails for now; undefined if it may. Asking for each of hundreds would take hours. */
   readonly pausedBy: () => string | undefined;
+  /** How many emails to send at the same time: one slow recipient delays no others, and no server is flooded. */
+  readonly atOnce: () => number;
+  /**
+   * Whether the server refused one of several emails at the same time: it may take fewer connections, so from then on, one
+   * is sent after another, and what it refused is tried again.
+   */
+  readonly slowDown: () => boolean;
   readonly send: (message: Email, attempt: Attempt, interruption: AbortSignal) => Promise<SendOutcome>;
 }
+
+const MAX_AT_ONCE = 4;
 
 /** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
   let pausedBy: string | undefined;
+  let [atOnce, underWay, isCrowded] = [MAX_AT_ONCE, 0, false];
+  /** The server counts a connection until it is closed. */
+  let closed: Promise<unknown> | undefined;
   return {
     via: 'smtp',
     pausedBy: () => pausedBy,
+    atOnce: () => atOnce,
+    slowDown: () => {
+      if (!isCrowded || atOnce === 1) return false;
+      atOnce = 1;
+      pausedBy = undefined;
+      return true;
+    },
     send: async (message, _, interruption) => {
+      if (atOnce === 1) await closed;
+      const othersBefore = underWay++;
       const end = await speakSmtp(server, message, timeouts, interruption);
-      if (endsTheRun(end)) pausedBy ??= end.words;
+      underWay -= 1;
+      closed = end.closed;
+      if (endsTheRun(end)) {
+        pausedBy ??= end.words;
+        isCrowded ||= othersBefore + underWay > 0 && end.isSilent !== true && (end.replyCode ?? 0) < 500;
+      }
       return { kind: classify(end.stage, end.replyCode), words: end.words };
     },
   };
@@ -120,6 +146,8 @@ function outboxFileName(key: DeliveryKey): string {
 export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
   pausedBy: () => undefined,
+  atOnce: () => MAX_AT_ONCE,
+  slowDown: () => false,
   send: async ({ key, bytes }) => {
     const path = join(directory, outboxFileName(key));
     try {
