@@ -117,20 +117,13 @@ function decoded(part: string): string {
   }
 }
 
-/** Docker's `--env-file` and systemd's `EnvironmentFile=` differ on quotes: a shell and `.env` drop them. */
-const isQuoted = (value = ''): boolean => /^(["']).*\1$/s.test(value.trim());
-
 /**
- * Throws a `ConfigurationError` if a secret is in quotes, or so short that redacting it would remove ordinary
+ * Throws a `ConfigurationError` if a secret is so short that redacting it would remove ordinary
  * words, or if the settings contain one, because messages, logs and reports quote settings.
  */
 function refuseUnfitSecrets({ settings, environment }: Configuration): void {
   const text = JSON.stringify(settings);
   for (const [name, values] of secretVariables(settings, environment)) {
-    if (isQuoted(environment[name]))
-      throw new ConfigurationError(
-        `The value of ${name} is in quotes, which are part of it in a file for docker --env-file. Remove the quotes.`,
-      );
     if (values.some(isTooShort)) throw tooShort(name);
     if (redactor(unmistakable(values))(text) !== text)
       throw new ConfigurationError(
