@@ -10,12 +10,22 @@ import { KEPT_FROM } from './retention.js';
 import type { ExportedProject } from './failures.js';
 import type { State } from '../state/state.js';
 
+const dayValue = z.string().transform(day);
+
 /** The first day with a view. If it was not confirmed for a time, the days before it are checked again. */
-export const FIRST_DAY: PlatformFact<Day> = {
-  name: 'first day',
-  value: z.string().transform(day),
-  isLimit: false,
-};
+export const FIRST_DAY: PlatformFact<Day> = { name: 'first day', value: dayValue, isLimit: false };
+
+const searchValue = z.object({
+  /** The last day of the ranges that it requests, and the most days of a range. */
+  last: dayValue,
+  length: z.int(),
+  /** What the platform answered for ranges, by the ages of their last days. */
+  answers: z.array(z.tuple([z.int(), z.enum(['some', 'none', 'refused'])])),
+});
+type Search = z.infer<typeof searchValue>;
+
+/** How far the search for the first day has got, so that it goes on after any pause. */
+const SEARCH: PlatformFact<Search> = { name: 'search', value: searchValue, isLimit: false };
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
 export function readFirstDay(state: State, project: string, start: Day | 'auto', now: Date): Day | undefined {
@@ -102,46 +112,55 @@ export const requestsSince2015 = (last: Day): number => daysBetween(EARLIEST_DAY
 export const requestsToFindFirstDay = (last: Day): number =>
   1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
 
-/** Finds and records the first day with a view up to `last`. Undefined when there is no view. */
+/** Finds and records the first day with a view up to `yesterday`. Undefined when there is no view. */
 async function findFirstDay(
   request: RangeRequest,
-  last: Day,
+  yesterday: Day,
 ): Promise<Omit<ExportRange, 'last'> | undefined> {
   const { client, state, project, signal, now } = request;
-  const length = await longestRange(request, last);
-  if (length === undefined) return undefined;
+  const search = readFact(state, project, SEARCH, now) ?? (await beginSearch(request, yesterday));
+  if (search === undefined) return undefined;
+  const { last, length } = search;
+  const answers = new Map(search.answers);
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
-  const refused = new Set<number>();
   /** Whether the range that ends at this age has views. */
-  const hasViews = async (age: number) => {
-    const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
-    const views = await viewsIn(client, range, { signal });
-    if (views === 'refused') refused.add(age);
-    else refused.delete(age);
-    return views === 'some';
+  const hasViews = async (age: number): Promise<boolean> => {
+    if (!answers.has(age)) {
+      const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
+      answers.set(age, await viewsIn(client, range, { signal }));
+      await recordFact(state, project, SEARCH, { last, length, answers: [...answers] }, now);
+    }
+    return answers.get(age) === 'some';
   };
   // Only a refusal is tried again: other answers are facts.
-  const again = async (age: number) => refused.has(age) && (await hasViews(age));
+  const again = async (age: number) =>
+    answers.get(age) === 'refused' && answers.delete(age) && (await hasViews(age));
   const oldest = await largestConfirmed(hasViews, length, longest - 1, again);
-  const isRefused = refused.has(oldest + 1);
+  const isRefused = answers.get(oldest + 1) === 'refused';
   // If older ranges are refused, the history begins with the oldest range that is returned.
   const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
   if (isRefused) await recordFact(state, project, KEPT_FROM, first, now);
   await recordFact(state, project, FIRST_DAY, first, now);
+  await recordFact(state, project, SEARCH, undefined, now);
   return { first, ...(isRefused ? { note: keptNote(first) } : {}) };
 }
 
 /**
- * The days of the longest range up to `last` that a server answers; undefined when there is no view. Throws what the
- * client throws if not even one day is answered.
+ * Begins a search with the longest range up to `last` that a server answers; undefined when there is no view. Throws what
+ * the client throws if not even one day is answered.
  */
-async function longestRange({ client, signal }: RangeRequest, last: Day): Promise<number | undefined> {
+async function beginSearch(request: RangeRequest, last: Day): Promise<Search | undefined> {
+  const { client, state, project, signal, now } = request;
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   for (const length of [longest, ...SHORTER_RANGES]) {
     const read = length === 1 ? probeTotals : totalsIfAnswered;
     const totals = await read(client, { first: addDays(last, 1 - length), last }, { signal });
     if (totals === undefined) continue;
-    if (!equalCounts(totals, NO_VIEWS)) return length;
+    if (!equalCounts(totals, NO_VIEWS)) {
+      const search: Search = { last, length, answers: [] };
+      await recordFact(state, project, SEARCH, search, now);
+      return search;
+    }
     if (length === longest) break;
     throw new ConfigurationError(
       `Could not find the first day of the history: the platform refuses ranges of more than ${counted(length, 'day')}, ` +

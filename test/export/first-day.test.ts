@@ -85,6 +85,19 @@ describe('where a history begins', () => {
     },
   );
 
+  it('is found over several exports, if each may send a single request', async () => {
+    const { request, asked } = await limitedPlatform({ first: day('2025-12-31') });
+    let exports = 0;
+    for (let found; found === undefined; exports++) {
+      let left = 1;
+      const views: RangeRequest['client']['views'] = (query, options) =>
+        left-- > 0 ? request.client.views(query, options) : Promise.reject(new Error('paused'));
+      found = await find({ ...request, client: { views } }).catch(() => undefined);
+    }
+    expect(exports).toBeGreaterThan(10);
+    expect(asked.length).toBeLessThanOrEqual(MOST_REQUESTS);
+  });
+
   it('is unknown while the platform has no views, and searched for again next time', async () => {
     const { request, asked } = await limitedPlatform({ first: day('2026-11-18') });
     for (const requests of [1, 2]) {
