@@ -44,7 +44,7 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run, file, cwd } = await setUp({ requestsPerHour: 16 });
+    const { platform, run, file, cwd } = await setUp({ requestsPerHour: 20 });
     const before = endedWith(0, await run('export', '--plan'));
     expect(before.stdout).toMatch(/not known how many days there are.+with at most \d+ requests/);
     const [, all] =
