@@ -29,6 +29,7 @@ const changeOf = z.object({
   ai_share: numberOrNull,
   days_loaded: z.int().nullable(),
   days_before: z.int().nullable(),
+  outages: z.array(text).optional().describe('days without any view, by which no page is judged'),
   human_before: numberOrNull,
   ai_before: numberOrNull,
   human_change: numberOrNull.describe('0.1 is 10% more; per loaded day if days are missing'),

@@ -364,6 +364,29 @@ describe('the list of pages', () => {
   });
 });
 
+describe('an outage', () => {
+  it('is named where its days are shown, and no page is said to have moved by it', async () => {
+    const other = await tempDir();
+    await cp(directory, other, { recursive: true });
+    const ofDay = "WHERE project = 'prj_1' AND day = DATE '2026-11-11'";
+    await changeSite(
+      other,
+      `DELETE FROM page_views ${ofDay}`,
+      `UPDATE days SET human = 0, ai = 0, total = 0, pages = 0 ${ofDay}`,
+    );
+    const blank = await serveSite(other);
+    const [week = '', dayOf = ''] = await Promise.all(
+      ['/?', '/?from=2026-11-11&to=2026-11-11&'].map((path) => blank.page(`${path}project=prj_1`)),
+    );
+    expect(week).toContain('All 7 days loaded.');
+    expect(week).toContain('No views were counted on Nov 11.');
+    expect(week).toContain('Which pages moved is not said, because of the days without any view.');
+    expect(dayOf).toContain('No views were counted on Nov 11.');
+    expect(dayOf).not.toContain('class="events');
+    await blank.stop();
+  });
+});
+
 describe('a few days', () => {
   it('that are all there are have nothing to be compared with, and stand out from no others', async () => {
     const other = await tempDir();

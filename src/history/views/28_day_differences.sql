@@ -9,6 +9,7 @@ WITH
     WHERE
       site.day BETWEEN first_day::DATE AND coalesce(last_day, first_day)::DATE
       AND past.day BETWEEN site.day - 56 AND site.day - 7
+      AND NOT site.is_outage
       AND NOT past.is_outage
       AND (site.day - past.day) % 7 = 0
       AND is_own_file()
@@ -107,4 +108,4 @@ FROM compared JOIN site USING (project, audience)
 WHERE round(views - usual) <> 0
 ORDER BY abs(views - usual) DESC, path, audience DESC, project;
 
-COMMENT ON MACRO TABLE day_differences IS 'What made the difference on a day, or on a few. Example: FROM day_differences(''2026-11-10''), or day_differences(''2026-11-07'', last_day := ''2026-11-08''). One row per project, audience and page, those whose views differ most from usual first. usual is the median of the same weekday in the last eight weeks; of several days, the sum. site_difference is the difference of the whole site, and share is the page''s part of it: 0.64 is 64% of the rise or fall, and a negative share goes the other way. No rows if fewer than three of these weekdays are loaded, and no outages (site_days), since the last break in notes.';
+COMMENT ON MACRO TABLE day_differences IS 'What made the difference on a day, or on a few. Example: FROM day_differences(''2026-11-10''), or day_differences(''2026-11-07'', last_day := ''2026-11-08''). One row per project, audience and page, those whose views differ most from usual first. usual is the median of the same weekday in the last eight weeks; of several days, the sum. site_difference is the difference of the whole site, and share is the page''s part of it: 0.64 is 64% of the rise or fall, and a negative share goes the other way. No rows for outages (site_days), and none if fewer than three of these weekdays are loaded, and no outages, since the last break in notes.';

@@ -17,7 +17,13 @@ SELECT
       AND ($section = '' OR concerns_section(path, $section))
       AND day > $before_from::DATE
       AND day <= $to::DATE
-  ) AS broken_on
+  ) AS broken_on,
+  -- Days without any view, by which no page is judged.
+  (
+    SELECT coalesce(list(day::VARCHAR ORDER BY day), [])
+    FROM site_days
+    WHERE project = $project AND is_outage AND day BETWEEN $from::DATE AND $to::DATE
+  ) AS outages
 FROM
   (SELECT days_loaded, days_before FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := 'site', project_id := $project) WHERE project = $project) AS site
   LEFT JOIN (
