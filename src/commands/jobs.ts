@@ -107,7 +107,7 @@ const poll = projectCommand('poll', {
 
 export const jobs = simpleCommand('jobs', {
   summary: 'list, poll, message and settle the agent jobs',
-  description: `Lists the agent jobs, polls them, sends them messages, and records their outcomes. A planned job can be called off: jobs settle JOB --ended. One that was sent cannot be stopped; close its pull request instead. To pause new jobs, set improve.mode: plan.`,
+  description: `Lists the agent jobs, polls them, sends them messages, and records their outcomes. A planned job can be called off: jobs settle ID --ended. One that was sent cannot be stopped; close its pull request instead. To pause new jobs, set improve.mode: plan.`,
   subcommands: [list, show, poll, message, settle],
   examples: `
   readership jobs list
