@@ -64,9 +64,9 @@ export async function readJobsWithEffects(state: State, reader: Reader, project:
 /** The views before and after a merge as a phrase. */
 export function effectWords({ mergedOn, weeksAfter, human, ai }: JobEffect): string {
   const merge = `the merge on ${longDay(mergedOn)}`;
-  if (weeksAfter === 0) return `no full week is over since ${merge}`;
-  const soFar = weeksAfter === 4 ? '' : `, of which ${weeksAfter} of 4 weeks are over`;
-  return `views a week before and after ${merge}${soFar}: people ${sideWords(human)}; AI ${sideWords(ai)}`;
+  if (weeksAfter === 0) return `no full week has passed since ${merge}`;
+  const soFar = weeksAfter === 4 ? '' : ` (${weeksAfter} of 4 weeks so far)`;
+  return `weekly views before and after ${merge}${soFar}: people ${sideWords(human)}; AI ${sideWords(ai)}`;
 }
 
 function sideWords({ before, after, change, siteChange }: Side): string {

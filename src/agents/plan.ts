@@ -96,14 +96,14 @@ export interface Room {
   readonly limit: number;
 }
 
-/** The limit as a phrase: `at most 5 jobs a week, by improve.maxJobsPerWeek`. */
+/** The limit as a phrase: `at most 5 jobs a week (improve.maxJobsPerWeek)`. */
 export function limitWords({ setting, limit }: Room): string {
   const most = { maxJobsPerWeek: 'job', maxOpenPullRequests: 'open pull request' }[setting];
-  return `at most ${counted(limit, most)}${setting === 'maxJobsPerWeek' ? ' a week' : ''}, by improve.${setting}`;
+  return `at most ${counted(limit, most)}${setting === 'maxJobsPerWeek' ? ' a week' : ''} (improve.${setting})`;
 }
 
 /** When what waits for room is sent, as a phrase. */
-export const whenRoom = (room: Room): string => `when there is room (${limitWords(room)})`;
+export const whenRoom = (room: Room): string => `when there is room: ${limitWords(room)}`;
 
 /** Whether its pull request waits for review, as far as is known. */
 export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }: Job): boolean =>

@@ -67,7 +67,7 @@ export function reasonWords(reason: Reason): string {
     case 'not-plain':
       return 'not a plain path, so it cannot go into a prompt';
     case 'excluded':
-      return 'on the list of pages that agents leave alone (improve.exclude)';
+      return 'excluded (improve.exclude)';
     case 'not-in-sitemap':
       return 'not in the sitemap';
     case 'gone':
@@ -100,9 +100,9 @@ export function reasonWords(reason: Reason): string {
 }
 
 function goneWords(lately: Lately | null): string {
-  if (lately === null) return 'hardly viewed anymore';
+  if (lately === null) return 'rarely viewed anymore';
   const views = lately.views === 0 ? 'no views' : `only ${counted(lately.views, 'view')}`;
-  return `${views} in ${daysWords(lately)}, where ${thousands(lately.usual)} are usual`;
+  return `${views} in ${daysWords(lately)} (usually ${thousands(lately.usual)})`;
 }
 
 const daysWords = ({ days, until }: Lately): string => `the ${inWords(days)} days to ${longDay(until)}`;
@@ -118,7 +118,7 @@ function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks, lately 
       ? ''
       : Math.abs(trend) < STEADY
         ? `, steady over ${inWords(weeks)} weeks`
-        : `; the last ${half} weeks are ${trend < 0 ? 'down' : 'up'} ${percentOf(trend)} on the ${half} before`;
+        : `; the last ${half} weeks are ${trend < 0 ? 'down' : 'up'} ${percentOf(trend)} from the ${half} before`;
   return (
     `#${thousands(rank)} of ${thousands(pages)} pages: ${thousands(people + ai)} views in a typical week ` +
     `(${thousands(people)} by people, ${thousands(ai)} by AI)${course}` +

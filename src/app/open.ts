@@ -50,7 +50,7 @@ interface OpenOptions extends Hold {
 
 const TOO_FAR_OFF =
   'Nothing is sent while the clocks of this machine and the platform are more than an hour apart. ' +
-  'Set whichever is wrong: readership doctor';
+  'Correct the one that is wrong. To compare them: readership doctor';
 
 /**
  * Runs `work` as the worker of a workspace, with everything that steps need, and releases all of it, however it ends.

@@ -106,7 +106,7 @@ async function restoreFrom04(
 ): Promise<RestoredStores> {
   if (await isHistory(historyFile))
     throw new StorageError(
-      `The workspace in ${dataDir} has been taken over already. Nothing was changed. To go on: readership run`,
+      `${dataDir} already has a history of this version. Nothing was changed. To continue: readership run`,
     );
   const tables = await readStateOf04(source).catch((cause: unknown) => {
     throw storageFailure(`read ${source}`, cause);
@@ -116,7 +116,7 @@ async function restoreFrom04(
   const saved = await importState(tables, historyFile);
   if (found.is === 'sound' && (found.workspace !== saved.workspace || found.attempt > saved.attempt))
     throw new StorageError(
-      `The state in ${dataDir} is not that of ${source}, or knows more of what was sent. Nothing was changed. ` +
+      `The state in ${dataDir} is not that of ${source}, or has more of what was sent. Nothing was changed. ` +
         'Move it away if it is not needed, then run the command again.',
     );
   const seen = witness === undefined ? undefined : seenBy05(witness);

@@ -8,7 +8,7 @@ import { workspaceCommand } from './command.js';
 export const adopt = workspaceCommand('adopt', {
   summary: 'send from this copy of a workspace from now on',
   description:
-    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send. If more was sent than the state here knows, this says so, and the workspace sends again.',
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send. If the state here is older than what was sent, this says how much is missing from it, and the workspace sends again.',
   examples: `
   readership adopt       after moving it, or restoring it on a new machine`,
   environment: `Environment:
@@ -26,8 +26,8 @@ export const adopt = workspaceCommand('adopt', {
       const { first, last } = missing;
       const which = first === last ? `Attempt ${first}` : `Attempts ${first} to ${last}`;
       runtime.output.data(
-        `${which} to send something: unknown. Nobody knows what was sent, and whether it arrived: it is in no state. ` +
-          'Look at the pull requests and emails since the state was saved, and skip the pages that have an agent job: readership improve --skip PAGE',
+        `${which} to send something: unknown. No state has a record of what was sent, or whether it arrived. ` +
+          'Check the pull requests and emails since the state was saved, and skip pages that have an agent job already: readership improve --skip PAGE',
       );
     });
     return 0;

@@ -34,7 +34,7 @@ type SkipChange = { readonly until: Day | null } | 'undo';
 export const improve = projectCommand('improve', {
   summary: 'flag pages for agents; create the jobs with --apply',
   description:
-    'Ranks the pages by the views of people and AI together in a typical week, the median of the last eight, and flags the first ones that have no job. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
+    'Flags the most-read pages without a job: those with the most human and AI views in a typical week, which is the median of the last eight. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
   options: {
     apply: value<true | Pages>(
       '[pages...]',

@@ -80,7 +80,7 @@ baseUrl: ${flow(url)} # the platform's API
 projects:
   - ${flow({ id: project, name, siteUrl })}
 ${unlessAnswered}reports: { weekly: { to: [${flow(email)}] } } # who gets the weekly email
-${unlessAnswered}alerts: { to: [${flow(email)}] } # who is told when something fails
+${unlessAnswered}alerts: { to: [${flow(email)}] } # who gets alerts when something fails
 ${unlessAnswered}mail: { from: ${flow(`Readership <${email}>`)} } # the sender
 improve:
   mode: plan # flags pages for agents; apply lets run create the jobs
@@ -89,10 +89,10 @@ ${sitemap === undefined ? '' : sitemapText(sitemap)}`;
 
 /** What was found, to be switched on or corrected. */
 const sitemapText = ({ address, variants }: FoundSitemap): string =>
-  `  # sitemap: ${flow(address)} # without the first #, only pages that it lists get a job\n` +
+  `  # sitemap: ${flow(address)} # remove the first # to limit jobs to the pages that it lists\n` +
   (variants.length === 0
     ? ''
-    : `  # variants: ${flow(variants)} # translations and versions, found by themselves: of a page in several, one gets a job\n`);
+    : `  # variants: ${flow(variants)} # translations and versions, detected automatically: only one page of each set gets a job\n`);
 
 /** A new `.env`. */
 const newDotEnv = ({

@@ -36,7 +36,7 @@ export const message = workspaceCommand('message', {
 
 export const settle = workspaceCommand('settle', {
   description:
-    'Record what became of a job: its pull request was merged or closed, the agent is done, or the platform does or does not have it. Settling again changes it, and the history of the job shows each change. With pullRequests in readership.yaml, merges are looked up instead.',
+    'Record the outcome of a job: its pull request was merged or closed, the agent is done, or the platform does or does not have it. Run it again to correct that; the history of the job shows each change. With pullRequests in readership.yaml, merges are looked up automatically.',
   arguments: [JOB],
   options: {
     merged: value<Day | true>(

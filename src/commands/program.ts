@@ -33,7 +33,7 @@ const OVERVIEW = `Shows which of your docs pages people and AI read, and what ch
   readership run                     load views, then send reports that are due
   readership report weekly --open    the last whole week, as a page
   readership status                  what is stored, and what needs your attention
-  readership sql                     ask the history in SQL
+  readership sql                     query the history with SQL
 
 Without an account: readership run --sandbox
 All commands: readership --help`;

@@ -131,7 +131,7 @@ export async function watchReport(name: string, options: ReportOptions, runtime:
   const templates = join(workspaceDir, 'templates');
   const watched = [folder, ...((await exists(templates)) ? [templates] : [])];
   const watchers = watched.map((path) => watch(path, { recursive: true }, changed));
-  output.note(`Watching ${watched.join(' and ')}; Ctrl-C ends it.`);
+  output.note(`Watching ${watched.join(' and ')}; press Ctrl-C to stop.`);
   await untilAborted(signal);
   clearTimeout(pause);
   for (const watcher of watchers) watcher.close();

@@ -24,7 +24,7 @@ export async function resolveDelivery(
   const recipient = (delivered ?? notDelivered)?.trim();
   if (recipient === undefined)
     throw new ConfigurationError(
-      'Say what became of it: --delivered RECIPIENT or --not-delivered RECIPIENT.',
+      'Say whether it arrived: --delivered RECIPIENT or --not-delivered RECIPIENT.',
     );
   const workspace = await readWorkspace(options, runtime, 'optional');
   const settled = await withState(workspace, (state) =>
@@ -72,11 +72,11 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
       .join('');
   if (unknown.length > 0)
     return new ConfigurationError(
-      `Specify which email, with --period, --project and its address. Nothing was changed. Emails of ${name} of unknown outcome:${list(unknown)}`,
+      `Specify which email, with --period, --project and its address. Nothing was changed. Emails of ${name} with an unknown outcome:${list(unknown)}`,
     );
   return new ConfigurationError(
     all.length === 0
-      ? `No email of ${name} was ever sent, so nothing needs settling.`
-      : `No email of ${name} has an unknown outcome, so nothing needs settling. The last ones:${list(all.slice(-5))}`,
+      ? `No email of ${name} was ever sent, so there is nothing to resolve.`
+      : `No email of ${name} has an unknown outcome, so there is nothing to resolve. The last ones:${list(all.slice(-5))}`,
   );
 }

@@ -94,7 +94,7 @@ const send = projectCommand('send', {
 });
 
 const resolve = projectCommand('resolve', {
-  description: 'Record whether an email or post of unknown outcome arrived, after asking its recipient.',
+  description: 'Record whether an email or post with an unknown outcome arrived, after asking its recipient.',
   arguments: [NAME],
   options: {
     period: PERIOD,
@@ -121,7 +121,7 @@ const newCommand = workspaceCommand('new', {
 export const report = simpleCommand('report', {
   summary: 'render a report, email it, or write your own',
   description:
-    'Renders, lists and emails reports, settles emails of unknown outcome, and starts a report of your own.',
+    'Renders, lists and emails reports, resolves emails with an unknown outcome, and starts a report of your own.',
   subcommands: [show, list, send, resolve, newCommand],
   examples: `
   readership report                     list the reports

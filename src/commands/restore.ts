@@ -15,7 +15,7 @@ import { value, workspaceCommand } from './command.js';
 export const restore = workspaceCommand('restore', {
   summary: 'restore the history and the state from a history file, such as a backup',
   description:
-    'Restores the history and the state: jobs, emails and decisions. Every history.duckdb holds both. With --from, that file replaces both; without it, a state that is missing, damaged or older is restored from the history of this workspace. A state that knows more of what was sent is kept, so that nothing is sent twice. The replaced files are kept, with the time in their names. From Readership 0.4, give its data/warehouse.duckdb. Says what to do next.',
+    'Restores the history and the state: jobs, emails and decisions. Every history.duckdb holds both. With --from, that file replaces both; without it, a state that is missing, damaged or older is restored from the history of this workspace. If the current state has more of what was sent, it is kept, so that nothing is sent twice. The replaced files are kept, with the time in their names. From Readership 0.4, give its data/warehouse.duckdb. Says what to do next.',
   options: {
     from: value('<file>', 'the history.duckdb to restore'),
   },
@@ -62,7 +62,7 @@ function restoredLines({ history, state }: RestoredStores, shown: (file: string)
   return [
     ...(history === undefined ? [] : [`Restored ${shown(history.path)} from ${shown(history.source)}.`]),
     state === undefined
-      ? 'Kept the state, which knows at least as much of what was sent.'
+      ? 'Kept the current state, which has everything that was sent.'
       : `Restored ${shown(state.path)}: jobs, emails and decisions.`,
     ...kept.map((aside) => `Kept the previous file: ${shown(aside)}`),
   ];

@@ -59,7 +59,7 @@ export const mcp = projectCommand('mcp', {
 
 /** Reads a password that a terminal does not show. */
 async function writeHash({ output, signal }: Runtime): Promise<ExitCode> {
-  const question = process.stdin.isTTY ? 'Type the password, which is not shown, and Enter: ' : '';
+  const question = process.stdin.isTTY ? 'Type the password (not shown), and press Enter: ' : '';
   const password = (await askLine(question, signal, { isHidden: true })) ?? '';
   if (password.length < 12) throw new ConfigurationError('Choose a password of at least 12 characters.');
   const { hashPassword } = await import('../web/access.js');

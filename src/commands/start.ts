@@ -13,7 +13,7 @@ import { workspaceCommand, EMAIL_ENVIRONMENT, LISTENING } from './command.js';
 export const start = workspaceCommand('start', {
   summary: 'keep running, with each step on its schedule',
   description:
-    'Runs the five steps of `run` on their schedules, until it is stopped. It catches up on what it missed, so it can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. With serve.password or serve.header in the configuration, it serves the web app too, with /healthz. Other commands work whenever no step runs. It logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+    'Runs the five steps of `run` on their schedules, until it is stopped. It catches up on what it missed, so it can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. With serve.password or serve.header in the configuration, it serves the web app too, with /healthz. Other commands can be used meanwhile; those that load or send wait until no step is running. It logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
   options: LISTENING,
   examples: `
   readership start --sandbox        try it without an account

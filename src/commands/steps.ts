@@ -62,7 +62,7 @@ export async function runSteps<Result>(
  * person must fix come before temporary ones.
  */
 export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
-  if (signal.aborted) output.note('Interrupted. What was read is stored; the next run goes on.');
+  if (signal.aborted) output.note('Interrupted. What was read is stored; the next run continues.');
   else
     // One error may stop several steps, such as a copy that sends nothing.
     for (const message of new Set(outages.map(({ error }) => messageOf(error)))) {

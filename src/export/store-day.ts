@@ -11,7 +11,7 @@ import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 
 const FORGOTTEN = 'the platform no longer has all of it; the stored data is kept';
 const FEWER =
-  'the platform has fewer views of it than before; they are stored if it has no more the next night';
+  'the platform has fewer views of it than before; they are stored if it still has fewer the next night';
 
 /** A day of a project, and the time of a record about it. */
 interface DayAt extends DayOf {

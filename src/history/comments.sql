@@ -85,10 +85,10 @@ COMMENT ON COLUMN emails.report IS 'Name of the report, such as weekly, or alert
 COMMENT ON COLUMN emails.project IS 'Project id on the platform; - for all projects';
 COMMENT ON COLUMN emails.period IS 'Period the report covers, such as 2026-W46';
 COMMENT ON COLUMN emails.recipient IS 'Email address, or name of a channel';
-COMMENT ON COLUMN emails.state IS 'sending (recorded before anything is sent), sent, written (to a file, because there is no mail server; sent once there is one, if its period is still the last), waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
+COMMENT ON COLUMN emails.state IS 'sending (recorded before anything is sent), sent, written (to a file, because there is no mail server; sent once there is one, unless a later period has ended since), waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
 COMMENT ON COLUMN emails.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';
 COMMENT ON COLUMN emails.message_id IS 'Message-ID of the email, or id of the webhook, for finding it in logs';
-COMMENT ON COLUMN emails.attempts IS 'Number of attempts, but for those in which the mail server took nothing from anyone';
+COMMENT ON COLUMN emails.attempts IS 'Number of attempts, not counting those in which the mail server accepted no email at all';
 COMMENT ON COLUMN emails.tried_at IS 'When the last attempt started (UTC)';
 COMMENT ON COLUMN emails.settled_at IS 'When it became sent, written, failed or unknown (UTC); NULL until then';
 COMMENT ON COLUMN emails.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';

@@ -121,8 +121,8 @@ export class DeliveryError extends ReadershipError {
     const lines = deliveries.length === 0 ? [] : [...new Set([heading, ...deliveries.map(one)])];
     if (pausedBy !== undefined)
       lines.push(
-        `The mail server takes no more emails for now: ${pausedBy}`,
-        'The emails that were not sent count as untried. To try again: readership run',
+        `The mail server is not accepting emails: ${pausedBy}`,
+        'The unsent emails will be tried again, and this does not count as an attempt. To try now: readership run',
       );
     for (const host of silentHosts)
       lines.push(

@@ -141,7 +141,7 @@ class SilentError extends Error {
 /** Throws an error if the server would misread an address: only with SMTPUTF8 may more than ASCII come before the @. */
 function expectReadable(address: string, extensions: string): void {
   if (/^\p{ASCII}*$/u.test(address) || /\bSMTPUTF8\b/i.test(extensions)) return;
-  const words = `it takes only ASCII before the @ of an address, unlike ${address} (no SMTPUTF8). Use another address`;
+  const words = `it accepts only ASCII before the @ of an address (no SMTPUTF8), so not ${address}. Use another address`;
   throw Object.assign(new Error(words), { responseCode: 553 });
 }
 

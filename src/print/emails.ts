@@ -43,7 +43,7 @@ export function mailLines(
       .filter(({ state }) => state !== 'sent' && state !== 'written')
       .map((delivery) => deliveryLine(delivery, runtime)),
     ...sentLines(known, isNew, nameOf, runtime),
-    ...(isWritten ? [`What was written is not sent. ${MAIL_SERVER_ADVICE}`] : []),
+    ...(isWritten ? [`Emails written to a file are not sent. ${MAIL_SERVER_ADVICE}`] : []),
     ...held.map(
       ({ report, period, project, for: what, until }) =>
         `${report} ${period}, ${nameOf(project)}: waiting for ${what}${until === null ? '' : ` until ${moment(until)} at the latest`}`,

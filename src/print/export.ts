@@ -85,7 +85,7 @@ const forgottenLine = (days: number): string =>
   `the platform no longer has all of ${counted(days, 'day')}; the stored data is kept`;
 
 const fewerLine = (days: number): string =>
-  `${counted(days, 'day')} had fewer views on the platform than before: stored if it has no more the next night`;
+  `${counted(days, 'day')} had fewer views on the platform than before: stored if it still has fewer the next night`;
 
 function checkLines({ check, stopped }: ExportOutcome): string[] {
   if (check === undefined || check.days === 0) return [];
@@ -138,7 +138,7 @@ export function exportPlanLines(
       ...DUE_ORDER.map((due) => dueLine(due, plan)),
       `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${more}`,
       perHour !== undefined &&
-        `the platform accepts ${counted(perHour, 'request')} an hour, as a refusal showed`,
+        `the platform accepts ${counted(perHour, 'request')} an hour, as learned from a refusal`,
     ]),
   ];
 }

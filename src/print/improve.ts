@@ -67,7 +67,7 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
   for (const proposal of details?.proposals ?? []) lines.push('', ...promptLines(proposal));
   const isShort = details === undefined;
   if (next.length > 0) {
-    lines.push('', `Up next (${limitWords(toPlan)}):`);
+    lines.push('', `Up next, with ${limitWords(toPlan)}:`);
     lines.push(...rankedTable(next.slice(0, isShort ? NEXT_SHOWN : next.length), width));
     if (isShort && next.length > NEXT_SHOWN)
       lines.push(`  ${counted(next.length - NEXT_SHOWN, 'more page')}: --verbose lists them`);
@@ -102,7 +102,7 @@ function otherWords({ week, views, paths, for_ai }: OtherAddresses): string {
     ({ path, human, ai }) => `${path} (${thousands(human)} human, ${thousands(ai)} AI)`,
   );
   return escapeUnsafe(
-    `No pages, so they get no job: files and system addresses${such}, with ${counted(views, 'view')} in the week of ${longDay(week)}.` +
+    `Not considered, because they are not pages: files and system addresses${such}, with ${counted(views, 'view')} in the week of ${longDay(week)}.` +
       (forAi.length === 0 ? '' : ` Files for AI: ${inSequence(forAi)}.`),
   );
 }
@@ -132,7 +132,7 @@ export const createdWords = (plan: ImprovePlan, created: number): string =>
 /** The text after “no new job”, if a limit is the reason. */
 function whyNoJob({ week, plannedThisWeek, toPlan, inReview }: ImprovePlan): string {
   if (toPlan.count === 0 && toPlan.setting === 'maxOpenPullRequests' && inReview.length > 0)
-    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs settle ${inReview[0]?.id} --merged, or --closed`;
+    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record its outcome, unless pullRequests is set: readership jobs settle ${inReview[0]?.id} --merged, or --closed`;
   return plannedThisWeek > 0
     ? `: ${counted(plannedThisWeek, 'job')} already planned for the week of ${longDay(week)}`
     : '';

@@ -112,7 +112,7 @@ export const describeJob = ({ job, messages, changes, effect }: JobDetail): stri
     [
       `Job ${job.id}`,
       ...indented(factsOf(job, effect).map(([name, value]) => name.padEnd(17) + value)),
-      ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
+      ...section('Weekly views that the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', changes.map(changeLine)),
       ...section('Prompt', job.prompt.trimEnd().split('\n')),
@@ -142,8 +142,8 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['note', job.note],
-    ['find out', job.state === 'unknown' ? howToLook(job) : null],
-    ['to settle it', next === undefined ? null : `readership jobs settle ${job.id} ${next}`],
+    ['how to check', job.state === 'unknown' ? howToLook(job) : null],
+    ['to record it', next === undefined ? null : `readership jobs settle ${job.id} ${next}`],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

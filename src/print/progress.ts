@@ -109,7 +109,7 @@ export class ExportProgress {
     if (this.#jobs === undefined) return this.output.note(jobLine(job));
     this.#jobs.set(job.id, job);
     if (this.#waitMs === 0 || job.state !== 'active') return;
-    this.output.note(`Waiting for the agents, for ${duration(this.#waitMs)} at most.`);
+    this.output.note(`Waiting up to ${duration(this.#waitMs)} for the agents.`);
     this.#waitMs = 0;
   }
 

@@ -75,7 +75,7 @@ const daysText = (days: readonly Day[]): string => `${counted(days.length, 'day'
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string | undefined {
   const { oldest_change_days: oldest } = settling;
   if (oldest === null || recommendedSettleDays === null) return undefined;
-  return `days changed up to ${counted(oldest, 'day')} after they ended: set history.settleDays to ${recommendedSettleDays}, it is ${settleDays}`;
+  return `days changed up to ${counted(oldest, 'day')} after they ended: set history.settleDays to ${recommendedSettleDays} (now ${settleDays})`;
 }
 
 const UNVERIFIED_DAYS = 7;
@@ -96,7 +96,7 @@ function requestsText({ requests }: ProjectStatus): string {
   const isLearned = learned !== null && (perHour === 'unlimited' || learned < perHour);
   const cap = isLearned ? learned : perHour;
   const ofCap = cap === 'unlimited' ? '' : ` of ${thousands(cap)}`;
-  const used = `${thousands(requests.usedThisHour)}${ofCap} used in the last hour${isLearned ? ', which is what the platform accepts' : ''}`;
+  const used = `${thousands(requests.usedThisHour)}${ofCap} used in the last hour${isLearned ? ', the most that the platform accepts' : ''}`;
   const paused =
     requests.pausedUntil === null
       ? ''

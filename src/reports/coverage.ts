@@ -108,7 +108,7 @@ export function cautionsOf(coverage: Coverage): string[] {
     );
   if (awaited.length > 0)
     cautions.push(
-      `The views of ${dayList(awaited)} have not come yet${before.length + missing.length > 0 ? '' : `: ${covers}`}.`,
+      `The views of ${dayList(awaited)} have not arrived yet${before.length + missing.length > 0 ? '' : `: ${covers}`}.`,
     );
   if (provisional.length > 0) cautions.push(`The views of ${dayList(provisional)} may still change.`);
   if (doubtful.length > 0)

@@ -183,7 +183,7 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: number) => stri
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
-  gone: 'hardly viewed anymore',
+  gone: 'rarely viewed anymore',
   variant: 'translations or versions of others',
   rejected: 'rejected by people',
   skipped: 'skipped by your team',
@@ -197,7 +197,7 @@ function summaryOf(
   const review = ready.length === 0 ? 'No pull requests to review' : waitingForReview(ready.length);
   const others = [
     ...(check.length > 0 ? [`${counted(check.length, 'pull request')} to check`] : []),
-    ...(unknown.length > 0 ? [`${counted(unknown.length, 'job')} to settle`] : []),
+    ...(unknown.length > 0 ? [`${counted(unknown.length, 'job')} with an unknown outcome`] : []),
   ];
   const rest = others
     .map((words, index) => `, ${index + 1 === others.length ? 'and ' : ''}${words}`)

@@ -97,7 +97,7 @@ function withheldDays(
   const days = plainDayRange({ first: addDays(both, 1), last: here });
   return new ClockError(
     `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
-      `Set whichever clock is wrong: readership doctor`,
+      `Correct the clock that is wrong. To compare them: readership doctor`,
   );
 }
 

@@ -136,5 +136,5 @@ export const readFutureRecords = (state: State, now: Date): FutureRows[] =>
 /** What they are, and what that means. */
 export function futureWords(found: readonly FutureRows[]): string {
   const kinds = inSequence(found.map(({ kind, rows }) => `${thousands(rows)} × ${kind}`));
-  return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
+  return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; this delays nothing`;
 }

@@ -66,7 +66,7 @@ export const addMessageTo = (
       throw new ConfigurationError(
         open.state === 'planned'
           ? `Job ${job.id} has a message that was not sent yet. Send that first: readership jobs poll, or end it: readership jobs settle ${job.id} --ended`
-          : `Job ${job.id} has a message that ${open.state === 'sending' ? 'is being sent' : 'may or may not have arrived'}. Settle that first: readership jobs settle ${job.id} --sent, or --not-sent`,
+          : `Job ${job.id} has a message that ${open.state === 'sending' ? 'is being sent' : 'may or may not have arrived'}. Record its outcome first: readership jobs settle ${job.id} --sent, or --not-sent`,
       );
     return planMessage(state, job, { origin: 'typed', prompt: text, now, form });
   });

@@ -153,7 +153,7 @@ async function sendDue(
   const current = lastEnded(report.period, subHours(now(), 24 * daysLate), settings.reports);
   if (latest.name !== current.name && own.every(({ period }) => period !== latest.name)) {
     const until = startOfDay(addDays(latest.last, LONGEST_DELAY_DAYS));
-    held(latest.name, { for: 'views that have not come yet', until });
+    held(latest.name, { for: 'views that have not arrived yet', until });
   }
   const ids = JSON.stringify(projects.map(({ id }) => id));
   const [loads] = await store.query(FIRST_LOAD, firstLoad, { projects: ids, now: now() });

@@ -109,12 +109,16 @@ export async function settleJob(task: SettleTask, id: number, finding: JobFindin
 function expectWay(found: Settled, finding: JobFinding, attempt?: number): void {
   const { job, messages } = found;
   if (attempt !== undefined && ((openMessage(messages) ?? job).attempt ?? 0) !== attempt)
-    throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
+    throw new ConfigurationError(
+      'Its outcome was recorded, or it was sent again, in the meantime. Reload the page.',
+    );
   const ways = waysToSettle(found);
   if (!ways.includes(finding.as))
     throw new ConfigurationError(
       `Job ${job.id} ${jobStateWords(job)}${job.pr_link === null ? ' and has no pull request' : ''}. ` +
-        (ways.length === 0 ? 'There is nothing to settle.' : `It can be settled with ${settleFlags(ways)}.`),
+        (ways.length === 0
+          ? 'There is no outcome to record.'
+          : `Record its outcome with ${settleFlags(ways)}.`),
     );
 }
 
@@ -141,7 +145,7 @@ async function remoteJob(
 function expectFree(state: State, { job, messages }: Settled, remoteId: string): void {
   if (openMessage(messages) !== undefined)
     throw new ConfigurationError(
-      `Job ${job.id} has a message that is not settled. Settle that first: readership jobs settle ${job.id} --sent, --not-sent or --ended`,
+      `Job ${job.id} has a message with an unknown outcome, or not sent yet. Record its outcome first: readership jobs settle ${job.id} --sent, --not-sent or --ended`,
     );
   const other = readJobs(state, null).find((one) => one.id !== job.id && one.remote_id === remoteId);
   if (other !== undefined)

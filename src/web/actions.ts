@@ -104,7 +104,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       remote: z.string().trim().max(200).optional(),
     })
     .transform(({ job, attempt, as, day, remote = '' }): Action => ({
-      words: `Settle job ${job}`,
+      words: `Record the outcome of job ${job}`,
       work: async ({ reader, workspace, runtime }) => {
         const finding = { as, day, remoteId: remote === '' ? undefined : remote };
         const lookUp = jobLookUp(workspace, runtime, reader.state);

@@ -125,10 +125,10 @@ const listedFor = async (request: PageRequest): Promise<Parameters> => ({
 export async function marksOf(question: Pick<PageRequest, 'rows' | 'range' | 'query'>): Promise<Parameters> {
   const { range, query } = question;
   if (query.only === 'moved' && query.per === 'section')
-    throw new ConfigurationError('What moved is known of pages, not of sections: list pages.');
+    throw new ConfigurationError('What moved is known for pages, not for sections: choose Pages.');
   if (query.only === 'moved' && range.days !== 7)
     throw new ConfigurationError(
-      `What moved is known of seven days only: choose ${plainDayRange({ first: range.week, last: addDays(range.week, 6) })}, for example.`,
+      `What moved is known only for seven days: choose ${plainDayRange({ first: range.week, last: addDays(range.week, 6) })}, for example.`,
     );
   return movedIn(question);
 }

@@ -53,7 +53,7 @@ describe('after a merge', () => {
     const ai = { before: 210, after: 210, change: 0, siteChange: 0 };
     expect(effect).toEqual({ job: 1, path: '/changed', mergedOn: '2026-10-07', weeksAfter: 4, human, ai });
     expect(effectWords(effect)).toBe(
-      'views a week before and after the merge on Oct 7, 2026: people 70 → 140 (+100%, site +25%); AI 210 → 210 (0%, site 0%)',
+      'weekly views before and after the merge on Oct 7, 2026: people 70 → 140 (+100%, site +25%); AI 210 → 210 (0%, site 0%)',
     );
   });
 
@@ -62,14 +62,14 @@ describe('after a merge', () => {
     await history.run("UPDATE page_views SET human = 5000 WHERE day > '2026-10-21'");
     const effect = await onlyEffect();
     expect(effect).toMatchObject({ weeksAfter: 2, human: { before: 70, after: 140, change: 1 } });
-    expect(effectWords(effect)).toContain('the merge on Oct 7, 2026, of which 2 of 4 weeks are over: people');
+    expect(effectWords(effect)).toContain('the merge on Oct 7, 2026 (2 of 4 weeks so far): people');
   });
 
   it('nothing is compared before a week is over', async () => {
     await store({ last: '2026-10-13' });
     const effect = await onlyEffect();
     expect(effect).toMatchObject({ weeksAfter: 0, human: { before: 70, after: null, change: null } });
-    expect(effectWords(effect)).toBe('no full week is over since the merge on Oct 7, 2026');
+    expect(effectWords(effect)).toBe('no full week has passed since the merge on Oct 7, 2026');
     // A merge after the last loaded day.
     await history.run("UPDATE agent_jobs SET merged_on = '2026-10-20'");
     expect((await onlyEffect()).weeksAfter).toBe(0);

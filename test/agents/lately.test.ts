@@ -38,7 +38,7 @@ async function planOf(views: string, { site = '600', more = '' } = {}) {
 it('a page that was viewed a thousand times a day until last Wednesday is not flagged', async () => {
   const { flagged, leftOut } = await planOf("if(day <= DATE '2026-11-18', 1000, 0)");
   expect(flagged).toEqual(['/a', '/b']);
-  expect(leftOut).toEqual(['/c: no views in the two days to Nov 22, 2026, where 2,000 are usual']);
+  expect(leftOut).toEqual(['/c: no views in the two days to Nov 22, 2026 (usually 2,000)']);
 });
 
 it('the reason for a page says how often it was viewed lately', async () => {

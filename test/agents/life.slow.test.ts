@@ -111,7 +111,7 @@ describe('the whole life of jobs, on the command line', () => {
       ...['planned', 'sending', 'active', 'completed'],
       ...['message 1 planned', 'message 1 sending', 'message 1 sent', 'active', 'completed'],
     ]);
-    for (const part of ['Weeks the choice is based on', 'Improve one page of this documentation'])
+    for (const part of ['Weekly views that the choice is based on', 'Improve one page of this documentation'])
       expect(stdout).toContain(part);
   });
 

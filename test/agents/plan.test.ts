@@ -216,7 +216,7 @@ it('what waits only for room is up next, and not left out', async () => {
   expect(lines[0]).toBe('Docs: 5 pages would get a job now');
   const text = lines.join('\n');
   expect(text).toMatch(
-    /Up next \(at most 5 jobs a week, by improve\.maxJobsPerWeek\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
+    /Up next, with at most 5 jobs a week \(improve\.maxJobsPerWeek\):\n.+\n +#6 +\/guides\/page-6 [^]*\n {2}2 more pages: --verbose/,
   );
   expect(text).not.toContain('left out');
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80);
@@ -242,7 +242,7 @@ it.each([
   const lines = linesOf(plan);
   expect(plan.weeks).toBe(0);
   expect(lines).toContain(`  1 pull request waiting for review ${since}`);
-  const held = 'waits for room: at most 1 open pull request, by improve.maxOpenPullRequests';
+  const held = 'waits for room: at most 1 open pull request (improve.maxOpenPullRequests)';
   expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
   expect(lines.join('\n')).not.toContain('To create the jobs');
   expect(lines.filter((line) => line.includes('/late'))).toHaveLength(named);

@@ -70,8 +70,8 @@ describe('which pages are flagged', () => {
   });
 
   it.each([
-    [0.12, '; the last four weeks are up 12% on the four before'],
-    [-0.3, '; the last four weeks are down 30% on the four before'],
+    [0.12, '; the last four weeks are up 12% from the four before'],
+    [-0.3, '; the last four weeks are down 30% from the four before'],
     [0.04, ', steady over eight weeks'],
     [null, ''],
   ])('with the rank, the numbers and a trend of %s as the reason', (trend, course) => {
@@ -105,31 +105,11 @@ describe('which pages are flagged', () => {
 
 describe('which pages are left out, and why', () => {
   it.each<[string, ...Parameters<typeof whyNot>]>([
-    [
-      'on the list of pages that agents leave alone (improve.exclude)',
-      page('/changelog/2026/may', 500),
-      { exclude: ['/changelog/**'] },
-    ],
-    [
-      'on the list of pages that agents leave alone (improve.exclude)',
-      page('/openapi.json', 500),
-      { exclude: ['/**/openapi.*'] },
-    ],
-    [
-      'on the list of pages that agents leave alone (improve.exclude)',
-      page('/docs/intro', 500),
-      { exclude: ['/docs/intro.md'] },
-    ],
-    [
-      'on the list of pages that agents leave alone (improve.exclude)',
-      page('/docs/intro', 500),
-      { exclude: ['/docs/*/'] },
-    ],
-    [
-      'on the list of pages that agents leave alone (improve.exclude)',
-      page('/v2/api/openapi.yaml', 500),
-      { exclude: ['/**/openapi.*'] },
-    ],
+    ['excluded (improve.exclude)', page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] }],
+    ['excluded (improve.exclude)', page('/openapi.json', 500), { exclude: ['/**/openapi.*'] }],
+    ['excluded (improve.exclude)', page('/docs/intro', 500), { exclude: ['/docs/intro.md'] }],
+    ['excluded (improve.exclude)', page('/docs/intro', 500), { exclude: ['/docs/*/'] }],
+    ['excluded (improve.exclude)', page('/v2/api/openapi.yaml', 500), { exclude: ['/**/openapi.*'] }],
     ['viewed on only 13 days', page('/a', 500, 0, { days_viewed: 13 })],
     ['viewed by people on only 6 days', page('/a', 0, 500, { days_viewed_by_people: 6 })],
     ['not in the sitemap', page('/a', 500), {}, { isListed: () => false }],
@@ -143,11 +123,11 @@ describe('which pages are left out, and why', () => {
       { only: ['/a'] },
     ],
     [
-      'only 12 views in the two days to Nov 15, 2026, where 350 are usual',
+      'only 12 views in the two days to Nov 15, 2026 (usually 350)',
       page('/a', 100, 0, { is_gone: true, ...lately(2, 12, 350) }),
     ],
     [
-      'no views in the seven days to Nov 15, 2026, where 350 are usual',
+      'no views in the seven days to Nov 15, 2026 (usually 350)',
       page('/a', 100, 0, { is_gone: true, ...lately(7, 0, 350) }),
     ],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
@@ -271,16 +251,16 @@ describe('how many', () => {
     } as Parameters<typeof roomFor>[0][number]);
   const earlier = new Date('2026-11-15T23:59:59.999Z');
   it.each([
-    [0, 0, 0, 8, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [2, 0, 0, 6, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [0, 6, 0, 2, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [2, 4, 0, 2, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [0, 3, 2, 5, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [0, 9, 0, 0, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [9, 0, 0, 0, 'at most 8 jobs a week, by improve.maxJobsPerWeek'],
-    [0, 0, 9, 1, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
-    [2, 0, 7, 1, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
-    [0, 0, 12, 0, 'at most 10 open pull requests, by improve.maxOpenPullRequests'],
+    [0, 0, 0, 8, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [2, 0, 0, 6, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [0, 6, 0, 2, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [2, 4, 0, 2, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [0, 3, 2, 5, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [0, 9, 0, 0, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [9, 0, 0, 0, 'at most 8 jobs a week (improve.maxJobsPerWeek)'],
+    [0, 0, 9, 1, 'at most 10 open pull requests (improve.maxOpenPullRequests)'],
+    [2, 0, 7, 1, 'at most 10 open pull requests (improve.maxOpenPullRequests)'],
+    [0, 0, 12, 0, 'at most 10 open pull requests (improve.maxOpenPullRequests)'],
   ])('%s waiting, %s active, %s in review: %s more this week: %s', (waiting, active, review, count, why) => {
     const all = [
       ...jobs(waiting, 'planned', null),

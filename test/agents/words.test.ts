@@ -69,7 +69,7 @@ it('a message that waits or that cannot be sent says what to do', async () => {
     'If the message arrived: readership jobs settle 1 --sent; if not: --not-sent',
   );
   expect(await told('1', 'Another', later)).toContain(
-    'a message that may or may not have arrived. Settle that first: readership jobs settle 1 --sent, or --not-sent',
+    'a message that may or may not have arrived. Record its outcome first: readership jobs settle 1 --sent, or --not-sent',
   );
   // Until they are settled.
   for (let times = 0; times < 2; times++)

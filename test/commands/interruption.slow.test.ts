@@ -66,7 +66,7 @@ describe('an export', () => {
       const ended = await result;
       expect(performance.now() - toldAtMs).toBeLessThan(5_000);
       expect(ended.code, ended.stderr).toBe(code);
-      expect(ended.stderr).toContain('Interrupted. What was read is stored; the next run goes on.');
+      expect(ended.stderr).toContain('Interrupted. What was read is stored; the next run continues.');
       await expectCleanEnd(cwd, ended);
       const days = await wholeDays(cwd);
       expect(days).toBeGreaterThan(0);

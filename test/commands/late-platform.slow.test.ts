@@ -65,11 +65,11 @@ it('a platform eight days late gets each email when its week is there, and no al
   ]);
   for (const { subject, text } of sent) {
     expect(subject).toMatch(/A calm week|views have grown/);
-    expect(text).not.toMatch(/no views|not come yet|not loaded|late data|\d,\d{3}%/i);
+    expect(text).not.toMatch(/no views|not arrived yet|not loaded|late data|\d,\d{3}%/i);
     expect(text).toMatch(/Human views: 3,[0-9]{3} \([+−]?[0-4]%/);
   }
   expect(printed.get(day('2026-11-18'))).toContain(
-    'weekly 2026-W46, Acme Docs: waiting for views that have not come yet until Nov 25, 2026 at 00:00 UTC at the latest',
+    'weekly 2026-W46, Acme Docs: waiting for views that have not arrived yet until Nov 25, 2026 at 00:00 UTC at the latest',
   );
   const delays = await inHistory(historyFile(cwd), (history) => rowsIn(history, 'FROM data_delays'));
   expect(delays).toMatchObject([{ views_until: '2026-11-16', days_awaited: 7, delay_days: 8 }]);

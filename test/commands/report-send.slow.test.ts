@@ -133,14 +133,14 @@ describe('readership report send weekly', () => {
       [['--delivered', 'eve@example.com'], "--period '2026-W46' --project prj_1: docs@example.com, unknown"],
       [['--delivered', 'docs@example.com', '--period', '2026-W45'], 'Specify which email'],
       [['--delivered', 'a@example.com', '--not-delivered', 'a@example.com'], 'cannot be used with'],
-      [[], 'Say what became of it'],
+      [[], 'Say whether it arrived'],
     ] as const)
       await unsettled(...args).toThrow(words);
     const settled = await resolve('--period', '2026-W46', '--delivered', 'Docs@Example.com');
     expect(settled.lines).toContain('sent (delivered, confirmed by a person)');
     const missing = await resolve('--not-delivered', 'lead@example.com');
     expect(missing.lines).toMatch(/yet \(not delivered, confirmed by a person\); retried by the next run$/m);
-    const done = 'has an unknown outcome, so nothing needs settling';
+    const done = 'has an unknown outcome, so there is nothing to resolve';
     await unsettled('--delivered', 'docs@example.com').toThrow(done);
     await close();
     await send({});

@@ -110,7 +110,7 @@ describe('a workspace of 0.4', () => {
     expect((await run('status')).stdout).toMatch(/settle 6 --sent/);
     const again = await run('restore', '--from', 'data/warehouse.duckdb.0.4');
     expect(again.code).toBe(1);
-    expect(again.stderr).toMatch(/has been taken over[^]+readership run\n$/);
+    expect(again.stderr).toMatch(/already has a history of this version[^]+readership run\n$/);
   });
 
   it('that is put back and taken over again does not count as the newest state', async () => {

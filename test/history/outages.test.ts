@@ -185,7 +185,7 @@ describe('the weekly report', () => {
     expect(text).not.toMatch(/above|below|usual \d/);
     await empty('2026-11-09', '2026-11-11');
     const { text: now, model } = await report();
-    expect(now).toContain('No views were counted on Nov 9 – 11, so it is not said which pages moved.');
+    expect(now).toContain('No views were counted on Nov 9 – 11, so the pages that moved are not listed.');
     expect(model).toMatchObject({ moved: null });
   });
 });

@@ -26,7 +26,7 @@ export const TRIES: Readonly<Record<string, Try>> = {
   'report send': { args: ['weekly', SANDBOX], shows: /: written to data\/sandbox\/outbox/ },
   'report resolve': {
     args: ['weekly', SANDBOX, '--period', '2026-W01', '--delivered', 'ann@example.com'],
-    shows: /nothing needs settling/,
+    shows: /there is nothing to resolve/,
     code: 2,
   },
   'report new': { args: ['own'], shows: /reports\/own\/report\.yaml/ },

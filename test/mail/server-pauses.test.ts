@@ -163,8 +163,8 @@ describe('a mail server', () => {
       pausedBy: expect.stringMatching(/sender, said: 553/) as string,
     });
     expect(sentOf(sent).error?.message).toBe(
-      `The mail server takes no more emails for now: 127.0.0.1:${strict.port}, while naming the sender, said: 553 not your address\n` +
-        'The emails that were not sent count as untried. To try again: readership run\nSee: readership status',
+      `The mail server is not accepting emails: 127.0.0.1:${strict.port}, while naming the sender, said: 553 not your address\n` +
+        'The unsent emails will be tried again, and this does not count as an attempt. To try now: readership run\nSee: readership status',
     );
     expect(readDeliveries(test.state)).toEqual([]);
   });
@@ -194,7 +194,7 @@ describe('a mail server', () => {
     expect(deliveries).toMatchObject([
       {
         state: 'failed',
-        note: `127.0.0.1:${plain.port}, while naming the recipient: it takes only ASCII before the @ of an address, unlike jörg@example.com (no SMTPUTF8). Use another address`,
+        note: `127.0.0.1:${plain.port}, while naming the recipient: it accepts only ASCII before the @ of an address (no SMTPUTF8), so not jörg@example.com. Use another address`,
       },
       { state: 'sent' },
     ]);

@@ -66,7 +66,7 @@ describe('without a mail server', () => {
     const { runtime: screen } = runtimeIn(test.directory);
     expect(mailLines({ reported: detail }, partsAt(MONDAY, false), screen)).toEqual([
       'weekly 2026-W46, Acme Docs: written to outbox',
-      'What was written is not sent. Set READERSHIP_SMTP_URL in .env, then: readership run',
+      'Emails written to a file are not sent. Set READERSHIP_SMTP_URL in .env, then: readership run',
     ]);
   });
 

@@ -89,7 +89,7 @@ describe('the facts about a project', () => {
     [
       'late changes',
       { settling: { ...well.settling, oldest_change_days: 6 }, recommendedSettleDays: 7 },
-      'settling  days changed up to 6 days after they ended: set history.settleDays to 7, it is 3',
+      'settling  days changed up to 6 days after they ended: set history.settleDays to 7 (now 3)',
     ],
     [
       'a week without a comparison',
@@ -109,7 +109,7 @@ describe('the facts about a project', () => {
     [
       'a learned limit below the cap',
       { requests: { ...well.requests, perHour: 1_000, learnedPerHour: 100 } },
-      'requests  4 of 100 used in the last hour, which is what the platform accepts',
+      'requests  4 of 100 used in the last hour, the most that the platform accepts',
     ],
     [
       'a cap below the learned limit',

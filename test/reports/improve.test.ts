@@ -40,8 +40,8 @@ test('views before and after each merge are listed, with the change of the site,
   const page = (path: string, note: string) => `\n${path}\n  ${note}\n  Human: ${views}\n  AI: ${views}\n`;
   expect(text).toMatch(
     new RegExp(
-      `^Views a week in the four weeks before and after each merge.*\n\n/guides/webhooks\n  Job 3, merged on Nov 13, 2026: no full week is over since then\n  Human: \\d[\\d,]* → –\n  AI: \\d[\\d,]* → –\n` +
-        page('/changelog', 'Job 2, merged on Nov 1, 2026: 2 of 4 weeks are over since then') +
+      `^Weekly views in the four weeks before and after each merge.*\n\n/guides/webhooks\n  Job 3, merged on Nov 13, 2026: no full week has passed since\n  Human: \\d[\\d,]* → –\n  AI: \\d[\\d,]* → –\n` +
+        page('/changelog', 'Job 2, merged on Nov 1, 2026: 2 of 4 weeks have passed since') +
         page('/quickstart', 'Job 1, merged on Oct 10, 2026'),
     ),
   );
@@ -86,7 +86,7 @@ test('skipped pages are counted by reason in one line, without those that have o
       1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
     FROM range(2, 5) AS few (days)`);
   expect(await textOf()).toContain(
-    '\nPopular pages left out: 3 viewed on too few days, 1 on the list of pages that agents leave alone (improve.exclude). To list all of them: readership improve\n',
+    '\nPopular pages left out: 3 viewed on too few days, 1 excluded (improve.exclude). To list all of them: readership improve\n',
   );
 });
 

@@ -280,7 +280,7 @@ describe('the weekly report', () => {
     expect(report.chat()).not.toContain('AGENT WORK');
     expect(subject).toMatch(/AI views; 3 pull requests to review$/);
     const text = textOf(html);
-    expect(text).toContain('3 pull requests ready for your review · 1 running · 1 of unknown outcome');
+    expect(text).toContain('3 pull requests ready for your review · 1 running · 1 with an unknown outcome');
     expect(text).toMatch(/\/ready .*\/hostile .*\/forgotten .*\/running .*\/lost /);
     expect(text).not.toContain('/long-ago');
     expect(html).toContain('href="https://github.com/acme/docs/pull/7"');

@@ -105,9 +105,7 @@ it('that the mail server takes no more is said once, by the step or with the ale
   });
   await new StepRunner(parts).step('export', () => Promise.reject(new Error('the disk is full')));
   await sendAlerts(parts);
-  expect(said).toEqual([
-    expect.stringMatching(/^The mail server takes no more emails for now: .*ECONNREFUSED/),
-  ]);
+  expect(said).toEqual([expect.stringMatching(/^The mail server is not accepting emails: .*ECONNREFUSED/)]);
   const { error } = sentOf({ deliveries: [], pausedBy: transport.pausedBy(), silentHosts: new Set() });
   await sendAlerts(parts, [{ step: 'report', outcome: 'later', error }]);
   expect(said).toHaveLength(1);

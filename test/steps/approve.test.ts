@@ -78,7 +78,7 @@ describe('pages approved one by one', () => {
     const answers = await approve(...paths.map((path) => ({ path })));
     expect(answers.map(({ refusal }) => refusal)).toEqual([
       'has job 1, active',
-      'on the list of pages that agents leave alone (improve.exclude)',
+      'excluded (improve.exclude)',
       'fewer than 200 views in a typical week (improve.minWeeklyViews)',
       expect.stringMatching(/^the history has no such page; did you mean \/guides\/page-3, .+ or .+\?$/),
       'the history has no such page',

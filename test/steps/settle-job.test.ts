@@ -106,7 +106,7 @@ describe('what is stored', () => {
 
 describe('nothing is stored', () => {
   it.each<[string, Columns, JobFinding, RegExp]>([
-    ['in another way', { state: 'planned' }, { as: 'closed' }, /It can be settled with --ended\.$/],
+    ['in another way', { state: 'planned' }, { as: 'closed' }, /Record its outcome with --ended\.$/],
     ['without its id', { state: 'unknown' }, { as: 'sent' }, /--sent REMOTE_ID$/],
     ['with the id of another job', { state: 'unknown' }, { as: 'sent', remoteId: 'job_2' }, /as job 2\./],
     [
@@ -143,7 +143,7 @@ describe('nothing is stored', () => {
   it('of a job that was sent again after it was shown', async () => {
     const { state, job } = await stored({ state: 'unknown', attempt: 5 });
     const shown = (attempt: number) => settleJob(taskOf(state, { attempt }), job, { as: 'notSent' });
-    await expect(shown(4)).rejects.toThrow('settled or sent again in the meantime');
+    await expect(shown(4)).rejects.toThrow('sent again, in the meantime');
     expect(readJob(state, job)?.state).toBe('unknown');
     await shown(5);
     expect(readJob(state, job)?.state).toBe('planned');

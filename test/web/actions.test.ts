@@ -102,7 +102,7 @@ describe('an action', () => {
     const settle = { action: 'settle', job: '5', as: 'notSent', remote: '' };
     const late = await act({ ...settle, project: 'prj_1', token, attempt: '99' });
     expect(late.status).toBe(409);
-    expect(late.text).toMatch(/Settle job 5[^]+sent again in the meantime/);
+    expect(late.text).toMatch(/Record the outcome of job 5[^]+sent again, in the meantime/);
     expect(await done({ ...settle, attempt: attempt ?? '' })).toContain(
       ': Job 5 is planned again, and the next run that may create jobs sends it.',
     );
@@ -208,13 +208,13 @@ describe('an action', () => {
       return (await ask(String(first.headers['location']), { cookie }, of)).text;
     };
     const all = (await ask('/agents', { cookie }, of)).text;
-    expect(all).toContain('when there is room: at most 1 open pull request, by improve.maxOpenPullRequests');
+    expect(all).toContain('when there is room: at most 1 open pull request (improve.maxOpenPullRequests)');
     const [one = '', two = ''] = [
       ...(all.split('Up next')[1] ?? '').matchAll(/name="path" value="([^"]+)"/g),
     ].map(([, path = '']) => path);
     const approved = await press('/agents', one, 'approve');
     expect(approved).toMatch(
-      /is approved: it comes next, when there is room \(at most 1 open pull request, by improve\.maxOpenPullRequests\)/,
+      /is approved: it comes next, when there is room: at most 1 open pull request \(improve\.maxOpenPullRequests\)/,
     );
     expect(approved).not.toContain(`name="path" value="${one}"`);
     const skipped = await press(`/page?path=${two}`, two, 'skip');

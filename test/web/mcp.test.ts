@@ -127,9 +127,7 @@ describe('an AI assistant', () => {
     const proposals = await ask('proposals');
     expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"#\d+ of \d+ pages: /);
     expect(proposals).toMatch(/"digest":"[0-9a-f]{8}","prompt":"Improve one page/);
-    expect(proposals).toContain(
-      '{"path":"/guides/page-2","why":"on the list of pages that agents leave alone (improve.exclude)"}',
-    );
+    expect(proposals).toContain('{"path":"/guides/page-2","why":"excluded (improve.exclude)"}');
     const sql = 'SELECT count(*) AS days FROM site_days';
     expect(await ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
   });

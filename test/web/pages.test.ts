@@ -210,7 +210,7 @@ describe('the list of pages', () => {
     expect(longer.text).not.toContain('In bold');
     const refused = await ask('/pages?project=prj_1&range=13w&only=moved');
     expect(refused.text).toContain(
-      'What moved is known of seven days only: choose Nov 9 – 15, 2026, for example.',
+      'What moved is known only for seven days: choose Nov 9 – 15, 2026, for example.',
     );
   });
 

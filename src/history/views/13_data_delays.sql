@@ -30,7 +30,7 @@ SELECT
 FROM loaded LEFT JOIN measured USING (project)
 GROUP BY project;
 
-COMMENT ON VIEW data_delays IS 'How late the views of a day come. One row per project with loaded days.';
+COMMENT ON VIEW data_delays IS 'How late the views of a day arrive. One row per project with loaded days.';
 COMMENT ON COLUMN data_delays.project IS 'Project id on the platform';
 COMMENT ON COLUMN data_delays.views_until IS 'Last day in site_days';
 COMMENT ON COLUMN data_delays.days_awaited IS 'Number of loaded days after it, without any view, whose views may not have come yet';

@@ -130,7 +130,7 @@ function outsideOf(
     words:
       record !== null && !old.has(change)
         ? say`${views(audience)} hit ${weekHigh(record)}: ${thousands(count)}.`
-        : say`${views(audience)} ${old.has(change) ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)}, where ${thousands(usual.low)} to ${thousands(usual.high)} is usual.`,
+        : say`${views(audience)} ${old.has(change) ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)} (usually ${thousands(usual.low)} to ${thousands(usual.high)}).`,
   };
 }
 

@@ -181,7 +181,7 @@ function whyNotCompared(
 function whyNothingUsual({ thisWeek: { outages }, tooFewWeeks }: WeekComparison): string {
   const sentences = [];
   if (outages.length > 0)
-    sentences.push(`No views were counted on ${dayList(outages)}, so it is not said which pages moved.`);
+    sentences.push(`No views were counted on ${dayList(outages)}, so the pages that moved are not listed.`);
   if (tooFewWeeks !== null) {
     const { left, withOutage, notLoaded } = tooFewWeeks;
     const lost = [
