@@ -238,7 +238,7 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
       ['Project ID', 'p\r'],
     ] as const;
     expect((await onTerminal(cwd, [...questions, ['not shown [none]: ', 'half a ke\x03']])).code).toBe(130);
-    const hashed = await onTerminal(cwd, [['not shown, ', 'half a pass\x03']], 'serve --hash-password');
+    const hashed = await onTerminal(cwd, [['(not shown), ', 'half a pass\x03']], 'serve --hash-password');
     expect(hashed.code).toBe(130);
     const { code, shown } = await onTerminal(cwd, [
       ...questions,
