@@ -27,7 +27,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     moved: movedRows.filter(({ changed }) => changed.length > 0),
     pullRequests: agentWork?.counts.ready ?? 0,
     isReviewNews: agentWork?.isNews === true,
-    coverage,
   });
   const mostRead = mostReadRows.map((page) => mostReadOf(page, week, movedRows));
   const counts = mostReadRows.flatMap(({ human, ai }) => [human, ai]);
@@ -58,14 +57,13 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   };
 }
 
-function figuresOf({ views, same, firstDay, leftOut, usual, noUsual, place }: AudienceWeek) {
+function figuresOf({ views, same, firstDay, leftOut, usual, place }: AudienceWeek) {
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
     /** The weekdays that the change leaves out because of a burst, in this week or the week before. */
     without: weekdaysOf(leftOut, firstDay) || null,
     usual,
-    noUsual,
     place,
   };
 }
