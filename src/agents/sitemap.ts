@@ -1,28 +1,19 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { setImmediate } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 import { SaxesParser } from 'saxes';
-import type { Dispatcher } from 'undici';
 import { ReadershipError } from '../errors.js';
 import { connectionFailure, connections, requestUrl } from '../network.js';
 import { pageOf } from '../page.js';
 import { timeLimit } from '../sleep.js';
 
-const SITEMAP_LIMITS = {
-  /** Per file, both compressed and decompressed. */
-  maxBytes: 50 * 1024 * 1024,
-  /** Sitemaps of an index. */
-  maxFiles: 100,
-  maxPages: 500_000,
-  /** For all files together, parsing included. */
-  timeoutMs: 30_000,
-};
-type SitemapLimits = typeof SITEMAP_LIMITS;
-
+/** Per file, both compressed and decompressed, as the protocol allows (sitemaps.org). */
+const MAX_BYTES = 50 * 1024 * 1024;
+/** Sitemaps of an index. */
+const MAX_FILES = 100;
+/** For all files together. */
+const TIMEOUT_MS = 30_000;
 const MAX_REDIRECTS = 5;
-/** Characters parsed between checks of the signal. */
-const SLICE = 65_536;
 
 /** The configured sitemap cannot be used, so no page can be chosen. */
 export class SitemapError extends ReadershipError {
@@ -84,107 +75,94 @@ export const pathBelow = (base: string, path: string): string | undefined =>
 export async function readSitemap(
   source: string | undefined,
   signal: AbortSignal,
-  limits: SitemapLimits = SITEMAP_LIMITS,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<Sitemap | undefined> {
   if (source === undefined) return undefined;
-  const agent = connections();
-  const deadline = timeLimit(limits.timeoutMs, signal);
-  const read = async (file: string) => {
-    try {
-      deadline.throwIfAborted();
-      return await readSitemapFile(file, agent, deadline, limits);
-    } catch (cause) {
-      const late = `reading took longer than ${limits.timeoutMs / 1000} s; save it as a file and use that`;
+  const deadline = timeLimit(timeoutMs, signal);
+  const read = (file: string) =>
+    readSitemapFile(file, deadline).catch((cause: unknown) => {
+      const late = `reading took longer than ${timeoutMs / 1000} s; save it as a file and use that`;
       const what = deadline.aborted && !signal.aborted ? late : connectionFailure(cause);
       throw new SitemapError(file, what, { cause });
-    }
-  };
-  try {
-    const { root, addresses } = await read(source);
-    const pages = root === 'urlset' ? addresses : [];
-    for (const child of root === 'urlset' ? [] : addresses) {
-      if (isWebAddress(source) && child.origin !== new URL(source).origin)
-        throw new SitemapError(source, `it refers to a sitemap on another site, ${child.href}`);
-      const listed = await read(child.href);
-      if (listed.root !== 'urlset')
-        throw new SitemapError(child.href, 'it is an index that another index refers to; use it instead');
-      for (const address of listed.addresses) pages.push(address);
-      if (pages.length > limits.maxPages) throw new SitemapError(source, tooManyPages(limits));
-    }
-    if (pages.length === 0)
-      throw new SitemapError(source, 'it lists no pages; check that it is the sitemap of this site');
-    return new Sitemap(source, pages);
-  } finally {
-    await agent.destroy();
+    });
+  const { root, addresses } = await read(source);
+  if (root === 'urlset') return new Sitemap(source, addresses);
+  if (addresses.length > MAX_FILES)
+    throw new SitemapError(source, `it refers to more than ${MAX_FILES} sitemaps; use one of them`);
+  const pages: URL[] = [];
+  for (const { href, origin } of addresses) {
+    if (isWebAddress(source) && origin !== new URL(source).origin)
+      throw new SitemapError(source, `it refers to a sitemap on another site, ${href}`);
+    const listed = await read(href);
+    if (listed.root !== 'urlset')
+      throw new SitemapError(href, 'it is an index that another index refers to; use it instead');
+    for (const address of listed.addresses) pages.push(address);
   }
+  return new Sitemap(source, pages);
 }
 
 const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
 
-const tooManyPages = ({ maxPages }: SitemapLimits): string =>
-  `it lists more than ${maxPages} pages; use a sitemap of part of the site`;
-
 /**
- * Reads one sitemap (sitemaps.org) from a file or a web address. Throws an `Error` that says why it
- * is not a sitemap or which limit it exceeds, or the signal's reason.
+ * Reads one sitemap from a file or a web address: its root element, and the addresses of pages or of further sitemaps. Throws
+ * an `Error` that says why it is not a sitemap or which limit it exceeds, or the signal's reason.
  */
-export async function readSitemapFile(
-  source: string,
-  dispatcher: Dispatcher,
-  signal: AbortSignal,
-  limits: SitemapLimits = SITEMAP_LIMITS,
-) {
-  if (isWebAddress(source))
-    return parseSitemap(await textOf(await fetched(source, dispatcher, signal), limits), signal, limits);
-  if (!(await stat(source)).isFile()) throw new Error('it is not a regular file');
-  return parseSitemap(await textOf(createReadStream(source, { signal }), limits), signal, limits);
+export async function readSitemapFile(source: string, signal: AbortSignal) {
+  signal.throwIfAborted();
+  if (!isWebAddress(source)) {
+    if (!(await stat(source)).isFile()) throw new Error('it is not a regular file');
+    return parseSitemap(await textOf(createReadStream(source, { signal })));
+  }
+  const dispatcher = connections();
+  try {
+    return parseSitemap(await textOf(await fetched(source, { dispatcher, signal })));
+  } finally {
+    await dispatcher.destroy();
+  }
 }
 
 /** Follows redirects only within the site, so a site cannot redirect us to a private network. */
 async function fetched(
   address: string,
-  dispatcher: Dispatcher,
-  signal: AbortSignal,
+  options: Parameters<typeof requestUrl>[1],
   redirectsLeft = MAX_REDIRECTS,
 ): Promise<AsyncIterable<Buffer>> {
-  const { statusCode, headers, body } = await requestUrl(address, { dispatcher, signal });
+  const { statusCode, headers, body } = await requestUrl(address, options);
   if (statusCode === 200) return body;
   await body.dump();
   const { location } = headers;
-  if (statusCode < 300 || statusCode >= 400 || location === undefined)
+  if (statusCode < 300 || statusCode >= 400 || location === undefined || redirectsLeft === 0)
     throw new Error(`the server answered ${statusCode}; check the address in a browser`);
   const target = new URL(location, address);
   if (target.origin !== new URL(address).origin)
     throw new Error(
       `it redirects to another site, ${target.href}; if you trust that site, use this address instead`,
     );
-  if (redirectsLeft === 0) throw new Error('it redirects too many times; use the final address');
-  return fetched(target.href, dispatcher, signal, redirectsLeft - 1);
+  return fetched(target.href, options, redirectsLeft - 1);
 }
 
 /** Sitemaps are often `.xml.gz` files, compressed without a Content-Encoding. */
-async function textOf(chunks: AsyncIterable<Buffer>, limits: SitemapLimits): Promise<string> {
-  const bytes = await collected(chunks, limits);
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const bytes = await collected(chunks);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes.toString('utf8');
   const unpacked = createGunzip();
   unpacked.end(bytes);
-  return (await collected(unpacked, limits)).toString('utf8');
+  return (await collected(unpacked)).toString('utf8');
 }
 
-async function collected(chunks: AsyncIterable<Buffer>, { maxBytes }: SitemapLimits): Promise<Buffer> {
+async function collected(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
-    if (size > maxBytes)
-      throw new Error(`it is larger than ${maxBytes} bytes; split it, and list its parts in an index`);
+    if (size > MAX_BYTES)
+      throw new Error(`it is larger than ${MAX_BYTES} bytes; split it, and list its parts in an index`);
     parts.push(chunk);
   }
   return Buffer.concat(parts);
 }
 
-/** The root element, and the addresses of pages or of further sitemaps. Other work goes on between its slices. */
-async function parseSitemap(xml: string, signal: AbortSignal, limits: SitemapLimits) {
+function parseSitemap(xml: string) {
   const addresses: URL[] = [];
   const open: string[] = [];
   let root = '';
@@ -197,7 +175,7 @@ async function parseSitemap(xml: string, signal: AbortSignal, limits: SitemapLim
   parser.on('opentag', ({ name }) => {
     open.push(name.replace(/^.*:/, ''));
     text = '';
-    root ||= name.replace(/^.*:/, '');
+    root ||= open[0] ?? '';
     if (root !== 'urlset' && root !== 'sitemapindex')
       throw new Error(`its root element is <${name.slice(0, 100)}>, not <urlset> or <sitemapindex>`);
   });
@@ -207,22 +185,10 @@ async function parseSitemap(xml: string, signal: AbortSignal, limits: SitemapLim
     });
   parser.on('closetag', () => {
     // Images and other extensions have their own addresses, one level deeper.
-    const element = open.length === 3 ? open.join('/') : '';
-    if (element === 'urlset/url/loc' || element === 'sitemapindex/sitemap/loc')
-      addresses.push(webAddress(text));
-    if (root === 'urlset' && addresses.length > limits.maxPages) throw new Error(tooManyPages(limits));
-    if (root === 'sitemapindex' && addresses.length > limits.maxFiles)
-      throw new Error(
-        `it refers to more than ${limits.maxFiles} sitemaps; use one of them, or a smaller index`,
-      );
+    if (open.length === 3 && open[2] === 'loc') addresses.push(webAddress(text));
     open.pop();
   });
-  for (let start = 0; start < xml.length; start += SLICE) {
-    parser.write(xml.slice(start, start + SLICE));
-    await setImmediate();
-    signal.throwIfAborted();
-  }
-  parser.close();
+  parser.write(xml).close();
   return { root, addresses };
 }
 

@@ -1,7 +1,6 @@
 import { readSitemapFile } from '../agents/sitemap.js';
 import { guessVariants, type Variants } from '../agents/variants.js';
 import type { Runtime } from '../app/workspace.js';
-import { connections } from '../network.js';
 import { pageOf } from '../page.js';
 import { timeLimit } from '../sleep.js';
 
@@ -19,16 +18,13 @@ export interface FoundSitemap {
 /** The sitemap of a site, found with one request; undefined without one. */
 export async function findSitemap(siteUrl: string, { signal }: Runtime): Promise<FoundSitemap | undefined> {
   const address = sitemapOf(siteUrl);
-  const agent = connections();
   try {
-    const { root, addresses } = await readSitemapFile(address, agent, timeLimit(TIMEOUT_MS, signal));
+    const { root, addresses } = await readSitemapFile(address, timeLimit(TIMEOUT_MS, signal));
     const pages = root === 'urlset' ? addresses.map(({ pathname }) => pageOf(pathname)) : [];
     return { address, variants: guessVariants(pages) };
   } catch {
     // Most sites without one answer 404, and others a page of HTML.
     signal.throwIfAborted();
     return undefined;
-  } finally {
-    await agent.destroy();
   }
 }

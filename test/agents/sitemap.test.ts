@@ -9,13 +9,12 @@ import { tempDir } from '../temp-dir.js';
 const SITE = 'https://docs.example.com';
 const signal = new AbortController().signal;
 
-/** The limits of the sitemaps protocol, and smaller ones. */
-const LIMITS = { maxBytes: 52_428_800, maxFiles: 100, maxPages: 500_000, timeoutMs: 30_000 };
-const SMALL = { maxBytes: 8000, maxFiles: 5, maxPages: 20, timeoutMs: 30_000 };
-
 /** The addresses in a sitemap. */
-const read = async (source: string, limits = LIMITS): Promise<string[]> =>
-  (await readSitemap(source, signal, limits))?.pagesOf(undefined) ?? [];
+const read = async (source: string, timeoutMs?: number): Promise<string[]> =>
+  (await readSitemap(source, signal, timeoutMs))?.pagesOf(undefined) ?? [];
+
+/** What a file may not exceed. */
+const MAX_BYTES = 52_428_800;
 
 async function fileOf(xml: string | Buffer): Promise<string> {
   const file = join(await tempDir(), 'sitemap.xml');
@@ -67,12 +66,6 @@ describe('reading a sitemap', () => {
       '/a',
     ]);
   });
-
-  it('reads an address that is split between two chunks', async () => {
-    const pages = Array.from({ length: 5000 }, (_, page) => `/${page}`);
-    const file = await fileOf(urlset(...pages.map((path) => SITE + path)));
-    expect(await read(file)).toEqual(pages);
-  });
 });
 
 describe('loading a sitemap', () => {
@@ -96,36 +89,27 @@ describe('loading a sitemap', () => {
       else response.writeHead(302, { location: `/?left=${left - 1}` }).end();
     });
     expect(await read(`${server.baseUrl}/?left=3`)).toEqual(['/a']);
-    await expect(read(`${server.baseUrl}/?left=9`)).rejects.toThrow('redirects too many times');
+    await expect(read(`${server.baseUrl}/?left=9`)).rejects.toThrow('the server answered 302');
   });
 
   it.each<[string, string | Buffer, string]>([
     ['an index of an index', index('{base}/self.xml'), 'it is an index that another index refers to'],
     ['a sitemap on another site', index('http://169.254.169.254/latest'), 'a sitemap on another site'],
-    ['too many sitemaps', index(...Array.from({ length: 6 }, () => '{base}/a.xml')), 'more than 5'],
-    ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
-    ['a sitemap without pages', urlset(), 'it lists no pages; check'],
-    ['a file that is too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
-    ['a large file, compressed', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than 8000 bytes'],
+    ['too many sitemaps', index(...Array.from({ length: 101 }, () => '{base}/a.xml')), 'more than 100'],
+    ['a sitemap without pages', urlset(), 'it lists no page of any site'],
+    ['a file that is too large', Buffer.alloc(MAX_BYTES + 1), `larger than ${MAX_BYTES} bytes; split it`],
+    ['a large file, compressed', gzipSync(Buffer.alloc(MAX_BYTES + 1)), `larger than ${MAX_BYTES} bytes`],
     ['a broken compressed file', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
   ])('refuses %s', async (_, file, words) => {
     const { baseUrl } = await site({ '/self.xml': file });
-    const loading = read(`${baseUrl}/self.xml`, SMALL);
+    const loading = read(`${baseUrl}/self.xml`);
     await expect(loading).rejects.toThrow(SitemapError);
     await expect(loading).rejects.toThrow(words);
   });
 
-  it('refuses too many pages across several sitemaps, a large file, and what is no file', async () => {
-    const pages = (from: number) => Array.from({ length: 15 }, (_, page) => `${SITE}/${from + page}`);
-    const { baseUrl } = await site({
-      '/sitemap.xml': index('{base}/one.xml', '{base}/two.xml'),
-      '/one.xml': urlset(...pages(0)),
-      '/two.xml': urlset(...pages(15)),
-    });
-    await expect(read(`${baseUrl}/sitemap.xml`, SMALL)).rejects.toThrow('more than 20 pages');
-    const file = await fileOf(urlset(`${SITE}/${'a'.repeat(9000)}`));
-    await expect(read(file, SMALL)).rejects.toThrow('larger than 8000 bytes');
-    await expect(read('/dev/null', SMALL)).rejects.toThrow('it is not a regular file');
+  it('refuses a large file, and what is no file', async () => {
+    await expect(read(await fileOf(Buffer.alloc(MAX_BYTES + 1)))).rejects.toThrow(`larger than ${MAX_BYTES}`);
+    await expect(read('/dev/null')).rejects.toThrow('it is not a regular file');
   });
 
   it('follows no redirect to another site, neither for the sitemap nor for one it refers to', async () => {
@@ -143,7 +127,7 @@ describe('loading a sitemap', () => {
 
   it('does not wait forever for a server, and names the sitemap that cannot be read', async () => {
     const { baseUrl } = await serve(() => undefined);
-    await expect(read(`${baseUrl}/slow.xml`, { ...LIMITS, timeoutMs: 50 })).rejects.toThrow(
+    await expect(read(`${baseUrl}/slow.xml`, 50)).rejects.toThrow(
       /Cannot use the sitemap http.*slow\.xml \(improve\.sitemap\): reading took longer than 0\.05 s; save it/,
     );
     await expect(read(`${(await site({})).baseUrl}/sitemap.xml`)).rejects.toThrow(
