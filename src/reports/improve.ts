@@ -46,7 +46,6 @@ const improveRows = z.object({
   ),
   effects: z.array(jobEffectRow),
   choices: z.array(choiceRow),
-  skipped: z.array(z.object({ code: z.string(), facts: z.string(), pages: z.int() })).default([]),
 });
 
 type ImproveRows = z.infer<typeof improveRows>;
@@ -92,11 +91,6 @@ export function improveModel(answers: object, selection?: CurrentSelection) {
     ],
     /** Merges of the last twelve weeks, with the views before and after. */
     effects: rows.effects,
-    /** How many popular pages were skipped, by reason, most frequent first. */
-    skipped: rows.skipped.map(({ pages, ...reason }) => ({
-      why: SKIPPED[reason.code] ?? reasonWords(reasonOf(reason)),
-      pages,
-    })),
   };
 }
 
@@ -177,16 +171,6 @@ const STATES = {
 const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (job: number) => string>>> = {
   failed: (job) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${job} "…"`,
   refused: () => 'Once the cause is fixed, the page can be selected again.',
-};
-
-/** Reasons why popular pages were left out, without numbers about a single page. */
-const SKIPPED: Readonly<Partial<Record<string, string>>> = {
-  'few-days': 'viewed on too few days',
-  'few-days-by-people': 'viewed by people on too few days',
-  gone: 'rarely viewed anymore',
-  variant: 'translations or versions of others',
-  rejected: 'rejected by people',
-  skipped: 'skipped by your team',
 };
 
 /** What there is to do, and what is running. */

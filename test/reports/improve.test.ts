@@ -65,10 +65,13 @@ test('what a report says is as true on another day: the reported week and the st
 });
 
 test('the commands in it name the configuration, as they must be typed', async () => {
+  await history.run(`
+    UPDATE choices SET code = 'flagged', facts = '{"weekly_human": 1204, "weekly_ai": 870, "trend": 0.1, "rank": 3, "pages": 60, "weeks": 8}'
+    WHERE path = '/sdks/python'`);
   const invocation = { config: 'staging.yaml' };
   const report = await prepare({ reader: history.reader, name: 'improve', invocation });
-  const advice = 'To list all of them: readership improve --config staging.yaml';
-  expect(report.text()).toContain(advice);
+  const advice = 'readership improve --config staging.yaml --apply';
+  expect(report.text()).toContain(`To create jobs for the flagged pages: ${advice}`);
   expect(await report.page()).toContain(advice);
   expect((await report.email()).text).toContain(advice);
 });
@@ -76,28 +79,6 @@ test('the commands in it name the configuration, as they must be typed', async (
 test('a merge is listed for twelve weeks', async () => {
   await history.run("UPDATE agent_jobs SET merged_on = '2026-08-23' WHERE id = 1");
   expect(await textOf()).not.toContain('AFTER THE MERGE');
-});
-
-test('skipped pages are counted by reason in one line, without those that have or had a job', async () => {
-  await history.run(`
-    INSERT INTO choices BY NAME
-    SELECT
-      'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged, 1 AS weekly_human,
-      1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
-    FROM range(2, 5) AS few (days)`);
-  expect(await textOf()).toContain(
-    '\nPopular pages left out: 3 viewed on too few days, 1 excluded (improve.exclude). To list all of them: readership improve\n',
-  );
-});
-
-test('pages that somebody skipped are counted together, regardless of their day', async () => {
-  await history.run(`
-    UPDATE choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
-    INSERT INTO choices BY NAME
-    SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM choices WHERE code = 'skipped'`);
-  expect(await textOf()).toContain(
-    '\nPopular pages left out: 2 skipped by your team. To list all of them: readership improve\n',
-  );
 });
 
 test('a pull request closed without being merged no longer awaits review', async () => {

@@ -18,15 +18,7 @@ async function mailOf(name: string) {
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New pages', 'Agent work'],
-  improve: [
-    'Waiting for',
-    'Outcome unknown',
-    'Failed',
-    'Other pages',
-    'No job yet',
-    'After the merge',
-    'Popular pages left out',
-  ],
+  improve: ['Waiting for', 'Outcome unknown', 'Failed', 'Other pages', 'No job yet', 'After the merge'],
 };
 
 describe.each(['weekly', 'improve'])('the email of %s', (name) => {
