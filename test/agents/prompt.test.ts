@@ -18,7 +18,6 @@ const WHY: Reason = {
     weekly_ai: 2,
     trend: null,
     weeks: 8,
-    lately: null,
   },
 };
 
