@@ -42,7 +42,6 @@ export async function renderReport(
       `${options.format === 'json' ? 'A JSON document' : 'A file'} covers one project: choose it with --project.`,
     );
   const report = await findReport(name, workspaceDir);
-  for (const message of report.notices) runtime.output.note(message);
   const now = runtime.now();
   const period = choosePeriod(report.period, options.period, now, settings.reports);
   const { results: files, empty } = await withHistory(workspace, ({ history, state }) => {

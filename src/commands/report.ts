@@ -153,8 +153,7 @@ async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
   });
   const columns = Array.from({ length: 5 }, () => ({ head: '', align: 'left' as const }));
   for (const line of alignedLines(columns, rows, Infinity).slice(1)) output.data(line);
-  for (const message of [...reports.flatMap(({ notices }) => notices), ...broken.map(messageOf)])
-    output.note(message);
+  for (const error of broken) output.note(error.message);
   return broken.length > 0 ? 2 : 0;
 }
 

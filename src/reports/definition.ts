@@ -98,7 +98,6 @@ export async function listReports(workspaceDir?: string) {
   const folders = await reportFolders(workspaceDir);
   for (const [name, folder] of folders)
     try {
-      expectOwnName(name, folder, folders);
       reports.push(await readReport(name, folder));
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
@@ -112,19 +111,7 @@ export async function findReport(name: string, workspaceDir: string | undefined)
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
   if (folder === undefined) throw noReport(name, [...folders.keys()]);
-  expectOwnName(name, folder, folders);
   return readReport(name, folder);
-}
-
-/** Throws a `ConfigurationError` for a folder that is the same as another one on macOS and Windows, as are its pages. */
-function expectOwnName(name: string, folder: string, folders: ReadonlyMap<string, string>): void {
-  const other = [...folders.keys()].find(
-    (known) => known !== name && known.toLowerCase() === name.toLowerCase(),
-  );
-  if (other !== undefined && !isBuiltIn(folder))
-    throw new ConfigurationError(
-      `The report ${name} cannot be used, because the report ${other} differs only in case: rename ${folder}.`,
-    );
 }
 
 export const noReport = (name: string, names: readonly string[]): ConfigurationError =>
@@ -183,12 +170,7 @@ async function readReport(name: string, folder: string) {
   if (queries.length === 0 && problems.length === 0)
     problems.push(`${folder}: no query; write one in a file such as pages.sql`);
   if (problems.length > 0) throw cannotUse(name, problems);
-  const used = queries.map(({ file }) => file);
-  const unused = sqlFiles.map((file) => join(folder, file)).filter((file) => !used.includes(file));
-  const notices = unused.map(
-    (file) => `${file} is not used: list it in report.yaml, under queries, or delete it.`,
-  );
-  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, notices };
+  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries };
 }
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>

@@ -138,16 +138,6 @@ test('facts without a value, and with a path of any characters, are safe in plai
   expect(report.chat()).toContain('\nPath: /a%0Ab\nHuman: –\n');
 });
 
-test('a query that a report does not list is named', async () => {
-  await writeBusiest();
-  await busiest('left.sql', 'SELECT 1');
-  const { reports } = await listReports(workspaceDir);
-  const file = join(workspaceDir, 'reports/busiest/left.sql');
-  expect(reports.flatMap(({ notices }) => notices)).toEqual([
-    `${file} is not used: list it in report.yaml, under queries, or delete it.`,
-  ]);
-});
-
 test('missing files and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
@@ -280,13 +270,6 @@ test('a broken report is listed as broken, beside those that work', async () => 
     expect.stringMatching(/^The report bomb cannot be used: .*bomb\/report\.yaml:3 /),
     expect.stringMatching(/^The report torn cannot be used: .*torn\/report\.yaml:1 /),
   ]);
-});
-
-test('reports whose folders differ only in case are refused, because they are one on other systems', async () => {
-  for (const name of ['Team', 'team']) await write(`reports/${name}/report.yaml`, 'title: Team\n');
-  await expect(render('team')).rejects.toThrow(
-    /The report team cannot be used, because the report Team differs only in case/,
-  );
 });
 
 describe('a broken template', () => {
