@@ -3,7 +3,6 @@ import { SchemaError, StorageError } from '../errors.js';
 import { of04 } from '../storage.js';
 import { exists } from '../files.js';
 import type { History } from '../history/history.js';
-import { readHolder } from '../state/lock.js';
 import { emptyState, missingState, openState } from '../state/open.js';
 import { hasHistory, otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
@@ -108,10 +107,5 @@ export async function expectSendingPlace(
   if (refusal !== undefined) throw refusal;
 }
 
-/** Who sends what was planned while another worker holds the lock, as a sentence. */
-export function whoSends(state: State): string {
-  const holder = readHolder(state);
-  if (holder === undefined) return 'The next run sends it.';
-  if (holder.command === 'readership start') return '`readership start` sends it within a minute.';
-  return `\`${holder.command}\` is running; the next run after it sends it.`;
-}
+/** Who sends what was planned while another worker holds the lock. */
+export const SENT_LATER = 'The next run sends it, or readership start within a minute.';

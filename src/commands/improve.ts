@@ -6,7 +6,7 @@ import { readOtherAddresses, readRanking } from '../agents/ranking.js';
 import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { expectSendingPlace, whoSends, withHistory, withState } from '../app/state.js';
+import { expectSendingPlace, SENT_LATER, withHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
@@ -156,8 +156,7 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
   } finally {
     await withState(workspace, (state) => {
-      const whenSent =
-        code === 1 ? 'It is sent by the next run after this problem is solved.' : whoSends(state);
+      const whenSent = code === 1 ? 'It is sent by the next run after this problem is solved.' : SENT_LATER;
       for (const answer of answers)
         output.data(escapeUnsafe(`${answer.path}: ${approvedWords(state, answer, whenSent)}`));
     });

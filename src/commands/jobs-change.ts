@@ -1,4 +1,4 @@
-import { withState, whoSends } from '../app/state.js';
+import { SENT_LATER, withState } from '../app/state.js';
 import { readWorkspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
@@ -27,8 +27,9 @@ export const message = workspaceCommand('message', {
       return await sendNow(workspace, runtime, { job: id, message: number });
     } catch (error) {
       if (!(error instanceof LockedError)) throw error;
-      const next = await withState(workspace, whoSends);
-      output.note(`The message is planned. ${next} To prevent that: readership jobs settle ${id} --ended`);
+      output.note(
+        `The message is planned. ${SENT_LATER} To prevent that: readership jobs settle ${id} --ended`,
+      );
       return 0;
     }
   },

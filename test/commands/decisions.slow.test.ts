@@ -45,7 +45,7 @@ it('what is decided while an export runs is stored at once, and sent afterwards'
   );
   const approved = endedWith(0, await run('improve', '--apply', `/guides/page-2#${digest}`));
   expect(approved.stdout).toBe(
-    '/guides/page-2: job 1 is approved. `readership export` is running; the next run after it sends it.\n',
+    '/guides/page-2: job 1 is approved. The next run sends it, or readership start within a minute.\n',
   );
   const skipped = endedWith(0, await run('improve', '--skip', '/guides/page-4'));
   expect(skipped.stdout).toContain('/guides/page-4: skipped');
