@@ -57,7 +57,7 @@ export async function createHistory(directory: string, shape: Shape): Promise<st
   await writeNext(path, {
     isRewritten: true,
     change: () => Promise.resolve(),
-    expectCurrent: () => undefined,
+    beforeRename: () => undefined,
   });
   return path;
 }

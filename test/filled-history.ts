@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect } from 'vitest';
 import { readerOf } from '../src/history/duckdb.js';
@@ -7,10 +6,8 @@ import { writeNext } from '../src/history/write.js';
 import { readTables } from '../src/state/copies.js';
 import { openState } from '../src/state/open.js';
 import { changeHistory, inHistory, STORE_VIEWS } from './open-history.js';
-import type { TestHistory } from './reports/history.js';
+import { MADE_UP_JOBS, MADE_UP_TABLES, type TestHistory } from './reports/history.js';
 import { storeJobsOf, storeTablesOf } from './stored-jobs.js';
-
-const MADE_UP_JOBS = new URL('reports/made-up-jobs.sql', import.meta.url);
 
 /** Fills a history, and the state beside it, as if everything had been loaded and done. */
 export async function fillHistory(
@@ -18,14 +15,11 @@ export async function fillHistory(
   fill: (history: TestHistory) => Promise<unknown>,
 ): Promise<void> {
   const state = (await openState(dirname(path))) ?? expect.fail('there is no state');
-  const jobs = (await readFile(MADE_UP_JOBS, 'utf8'))
-    .replace('DROP TABLE jobs;', '')
-    .replaceAll('CREATE TABLE', 'CREATE TEMP TABLE')
-    .replace('CREATE OR REPLACE VIEW', 'CREATE TEMP VIEW');
+  const tables = MADE_UP_TABLES.replaceAll('CREATE TABLE', 'CREATE TEMP TABLE');
   await writeNext(path, {
     change: async (connection) => {
       const reader = readerOf(connection);
-      await connection.run(jobs);
+      await connection.run(`${tables} CREATE TEMP VIEW jobs AS ${MADE_UP_JOBS}`);
       await connection.run('CREATE TEMP TABLE page_views AS FROM main.page_views');
       await fill({ reader, run: (sql) => connection.run(sql) });
       await storeJobsOf(reader, state);
@@ -34,7 +28,7 @@ export async function fillHistory(
       await connection.run('DROP VIEW temp.jobs');
       await storeTables(connection, readTables(state));
     },
-    expectCurrent: () => undefined,
+    beforeRename: () => undefined,
   });
   state.close();
 }

@@ -58,7 +58,7 @@ export const changeHistory = (path: string, sql: string, values: Parameters = {}
       else await runStatement(connection, sql, values);
       if (isOfViews) await connection.run(STORE_VIEWS);
     },
-    expectCurrent: () => undefined,
+    beforeRename: () => undefined,
   });
 
 /** As `changeHistory`, of a history whose worker has it open. */

@@ -53,7 +53,7 @@ export async function restoreHistory(
         await connection.run(READ_ALL);
         await describe(connection);
       },
-      expectCurrent: async () => {
+      beforeRename: async () => {
         await onReady();
         if (await exists(path)) await link(path, aside).catch(() => copyFile(path, aside));
       },
@@ -119,7 +119,7 @@ export async function writeHistoryOf04(path: string, source: string, aside: stri
       await describe(connection);
     },
     prepare: (connection) => attach(connection, source),
-    expectCurrent: async () => {
+    beforeRename: async () => {
       if ((await exists(path)) && !(await exists(aside))) await link(path, aside);
     },
   });

@@ -117,7 +117,7 @@ export async function readCarriedState(connection: DuckDBConnection): Promise<Ca
 }
 
 /** Whether a state knows as much of what was sent as the one that the history carries. Throws if they are of two workspaces. */
-export function isNewerState(path: string, saved: CarriedState, carried: StateSummary | undefined) {
+export function isAtLeastAsNew(path: string, saved: CarriedState, carried: StateSummary | undefined) {
   if (carried === undefined) return true;
   if (carried.workspace !== saved.workspace)
     throw new StorageError(

@@ -19,7 +19,7 @@ import { PathIds, type ProjectPaths } from './path-ids.js';
 import { isToRewrite, removeForeignLog, writeNext } from './write.js';
 import {
   type CarriedState,
-  isNewerState,
+  isAtLeastAsNew,
   readStateSummary,
   type StateSummary,
   type StateTables,
@@ -192,7 +192,7 @@ export class HistoryStore implements Reader {
       );
       const saved = state();
       const carried = await readStateSummary(connection);
-      const isNewer = isNewerState(path, saved, carried);
+      const isKept = !isAtLeastAsNew(path, saved, carried);
       // Days may have been read meanwhile. What is taken from here on, without waiting, is what is written.
       const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
       days = [...waiting.values()];
@@ -205,10 +205,11 @@ export class HistoryStore implements Reader {
         await applyChanges(next, { days, restatements, ...added });
         await storeTables(next, tables());
         // One that knows more attempts is for `restore`.
-        if (isNewer) await storeState(next, saved);
+        if (!isKept) await storeState(next, saved);
         await onWriting?.(readerOf(next));
       };
-      await writeNext(path, { change, isRewritten, expectCurrent, onWarning }).catch((error: unknown) => {
+      const version = { change, isRewritten, beforeRename: expectCurrent, onWarning };
+      await writeNext(path, version).catch((error: unknown) => {
         // They are still to be written, but for days that were read again meanwhile.
         this.#waiting = new Map([...waiting, ...this.#waiting]);
         this.#restatements = [...restatements, ...this.#restatements];
@@ -217,7 +218,7 @@ export class HistoryStore implements Reader {
         throw error;
       });
       const { workspace, attempt, changes } = saved;
-      this.#carried = { summary: isNewer ? { workspace, attempt, changes } : carried };
+      this.#carried = { summary: isKept ? carried : { workspace, attempt, changes } };
     });
     this.#failure = undefined;
     await onWritten(days);

@@ -19,8 +19,8 @@ export interface NextVersion {
   readonly isRewritten?: boolean;
   /** The history that it is a copy of; by default the last version. */
   readonly source?: string;
-  /** Throws if the next version must not take the place of the last one, such as when another process is the worker. */
-  readonly expectCurrent: () => void | Promise<void>;
+  /** Called before it takes the place of the last version: it throws if it must not, such as when another process is the worker. */
+  readonly beforeRename: () => void | Promise<void>;
   readonly onWarning?: ((words: string) => void) | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function writeNext(path: string, version: NextVersion): Promise<voi
     await rm(logOf(next), { force: true });
     await chmod(next, READ_ONLY);
     await syncToDisk(next);
-    await version.expectCurrent();
+    await version.beforeRename();
     await removeForeignLog(path, version.onWarning);
     await rename(next, path);
     await syncToDisk(dirname(path));

@@ -87,7 +87,7 @@ it('it is kept when the history is sorted, also where it knows more than the sta
   await writeNext(history.path, {
     isRewritten: true,
     change: () => Promise.resolve(),
-    expectCurrent: () => undefined,
+    beforeRename: () => undefined,
   });
   const kept = await readSource(history.path);
   expect(kept).toMatchObject({ is: 'history', state: { attempt: 7 } });

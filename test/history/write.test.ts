@@ -74,7 +74,7 @@ describe('the next version', () => {
         for (const name of await others())
           modes.push((await stat(join(dirname(history.path), name))).mode & 0o777);
       },
-      expectCurrent: () => undefined,
+      beforeRename: () => undefined,
     });
     expect(modes).toEqual([0o600]);
   });
@@ -101,7 +101,7 @@ describe('the next version', () => {
     await writeFile(`${history.path}.wal`, 'of another program');
     await writeNext(history.path, {
       change: () => Promise.resolve(),
-      expectCurrent: () => undefined,
+      beforeRename: () => undefined,
       onWarning: (words) => said.push(words),
     });
     expect(said).toEqual([
@@ -151,7 +151,7 @@ describe('the next version', () => {
     await store(history, 'prj_1', FIRST);
     await history.write();
     await store(history, 'prj_1', SECOND);
-    await writeNext(history.path, { change: () => Promise.resolve(), expectCurrent: () => undefined });
+    await writeNext(history.path, { change: () => Promise.resolve(), beforeRename: () => undefined });
     await expect(history.write()).rejects.toThrow('has replaced the history');
   });
 
@@ -178,14 +178,14 @@ describe('the next version', () => {
     ['copied', (next) => ({ source: `${next}.missing` })],
     ['changed', () => ({ change: (connection) => connection.run('FROM nothing').then(() => undefined) })],
     ['made read-only', (next) => ({ change: () => rm(next) })],
-    ['renamed', (next) => ({ expectCurrent: () => rm(next) })],
+    ['renamed', (next) => ({ beforeRename: () => rm(next) })],
   ])('that cannot be %s leaves the last one, and nothing beside it', async (_, versionOf) => {
     await store(history, 'prj_1', FIRST);
     await history.write();
     const before = await readFile(history.path);
     const version = {
       change: () => Promise.resolve(),
-      expectCurrent: () => undefined,
+      beforeRename: () => undefined,
       ...versionOf(`${history.path}.next-${process.pid}`),
     };
     const failure = await errorOf(writeNext(history.path, version));

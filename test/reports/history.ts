@@ -1,5 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { pageOf } from '../../src/page.js';
@@ -8,6 +9,18 @@ import { afterFile } from '../cleanup.js';
 import { EMPTY_HISTORY } from '../../src/history/history.js';
 import { STORE_VIEWS } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
+
+const textOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
+
+/** The tables from which tests make up jobs. */
+export const MADE_UP_TABLES = textOf('made-up-jobs.sql');
+
+const REFERENCE = 'substr(sha256(concat_ws(chr(10), project, path, epoch_ms(planned_at))), 1, 12)';
+
+/** The jobs in them, as the state gives its own to the history. */
+export const MADE_UP_JOBS = textOf('../../src/state/statements/jobs-for-analysts.sql')
+  .replace('FROM jobs', `FROM (SELECT *, ${REFERENCE} AS reference FROM agent_jobs) AS jobs`)
+  .replaceAll('FROM messages', 'FROM agent_messages AS messages');
 
 /** An in-memory history that reports read and tests write. */
 export interface TestHistory {
@@ -22,7 +35,7 @@ export async function emptyHistory(): Promise<TestHistory> {
   await connection.run(`ATTACH '${EMPTY_HISTORY}' AS empty (READ_ONLY)`);
   await connection.run('COPY FROM DATABASE empty TO memory');
   await connection.run('DETACH empty');
-  await connection.run(await readFile(new URL('made-up-jobs.sql', import.meta.url), 'utf8'));
+  await connection.run(`${MADE_UP_TABLES} DROP TABLE jobs; CREATE OR REPLACE VIEW jobs AS ${MADE_UP_JOBS}`);
   afterFile(() => {
     connection.closeSync();
     instance.closeSync();

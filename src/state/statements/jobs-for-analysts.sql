@@ -13,7 +13,7 @@ SELECT
   remote_id,
   note,
   merged_on,
-  iif(merged_on IS NULL, closed_on, NULL) AS closed_on,
+  CASE WHEN merged_on IS NULL THEN closed_on END AS closed_on,
   CASE
     WHEN pr_link IS NULL THEN NULL
     WHEN merged_on IS NOT NULL THEN 'merged'
