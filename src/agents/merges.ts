@@ -2,13 +2,16 @@ import { addHours, addMilliseconds, differenceInHours } from 'date-fns';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
-import { type Job, readJob, readJobs, recordChange } from '../state/jobs.js';
 import {
   forgetPullRequest,
+  type Job,
   markMerged,
+  readJob,
+  readJobs,
   readUnmergedJobs,
+  recordChange,
   recordPullRequest,
-} from '../state/pull-requests.js';
+} from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { type CodeHost, DEFAULT_PAUSE_MS, type Review } from './code-host.js';
 import type { JobsTask } from './job.js';

@@ -1,8 +1,11 @@
 import pMap from 'p-map';
+import { isSameRecipient } from '../config/recipients.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { withGrace } from '../sleep.js';
 import {
   type Delivery,
   deliveryKey,
+  readDeliveries,
   readDeliveriesTo,
   readDeliveryOf,
   removeDelivery,
@@ -12,7 +15,14 @@ import { type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
 import { post } from './channel.js';
 import type { OutgoingMessage } from './compose.js';
-import { type DeliveryAdmission, mayBeTried, mayHaveArrived, type Sent, settled } from './delivery.js';
+import {
+  ALL_PROJECTS,
+  type DeliveryAdmission,
+  mayBeTried,
+  mayHaveArrived,
+  type Sent,
+  settled,
+} from './delivery.js';
 import type { MailTransport } from './transport.js';
 
 /** What sending needs. */
@@ -154,4 +164,32 @@ async function sendOnce(
     return after;
   };
   return storeOutcome(state, settle, signal);
+}
+
+/**
+ * The emails that were only written to a file, and are sent once there is a mail server: about the last period that their
+ * report was written or sent about, to those who are still to get them.
+ */
+export function readWritten(
+  state: State,
+  { settings, projects }: { readonly settings: Settings; readonly projects: readonly ProjectSettings[] },
+  now: Date,
+): Delivery[] {
+  const all = readDeliveries(state);
+  const isExpected = ({ report, project, recipient }: Delivery) =>
+    (project === ALL_PROJECTS || projects.some(({ id }) => id === project)) &&
+    (settings.reports.audiences[report] ?? []).some(
+      ({ to, digest }) =>
+        digest === (project === ALL_PROJECTS) && to.some((one) => isSameRecipient(one, recipient)),
+    );
+  return all.filter((written) => {
+    if (written.state !== 'written' || !isExpected(written)) return false;
+    const ofReport = all.filter(({ report }) => report === written.report);
+    if (ofReport.some(({ project, period }) => project === written.project && period > written.period))
+      return false;
+    const toRecipient = ofReport.filter(
+      ({ period, recipient }) => period === written.period && isSameRecipient(recipient, written.recipient),
+    );
+    return mayBeTried(toRecipient, written.project, 'due', () => 'smtp', now);
+  });
 }

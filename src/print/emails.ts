@@ -7,7 +7,7 @@ import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import type { Using } from '../steps/parts.js';
-import { readWritten } from '../mail/written.js';
+import { readWritten } from '../mail/deliver.js';
 import type { RunOutcome } from '../service/run.js';
 
 /** What to do about emails that were written to files. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Day, DayRange } from '../day.js';
+import type { DayRange } from '../day.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
@@ -14,7 +14,7 @@ const coverageRow = z.object({
   daysLoaded: z.int(),
   /** Days within the history that are not loaded. */
   missing: z.array(dayColumn),
-  /** Days that are loaded, but whose views have not come yet. */
+  /** Days that are loaded, but whose views have not arrived yet. */
   awaited: z.array(dayColumn),
   /** Days before the history starts, which will never be loaded. */
   before: z.array(dayColumn),
@@ -97,23 +97,16 @@ export async function readCoverage(
 export function cautionsOf(coverage: Coverage): string[] {
   const { missing, awaited, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } =
     coverage;
-  const cautions: string[] = [];
-  const covers = `all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
-  const start = hasOlder ? 'Loaded from' : 'The history starts on';
-  const sofar = hasOlder ? ' so far' : '';
-  if (before.length > 0) cautions.push(`${start} ${dayList([historySince])}${sofar}: ${covers}.`);
-  if (missing.length > 0)
-    cautions.push(
-      `${dayList(missing)} ${areDays(missing)} not loaded${before.length > 0 ? '' : `: ${covers}`}.`,
-    );
-  if (awaited.length > 0)
-    cautions.push(
-      `The views of ${dayList(awaited)} have not arrived yet${before.length + missing.length > 0 ? '' : `: ${covers}`}.`,
-    );
-  if (provisional.length > 0) cautions.push(`The views of ${dayList(provisional)} may still change.`);
-  if (doubtful.length > 0)
-    cautions.push(`${dayList(doubtful)} did not load cleanly and will be loaded again.`);
-  return cautions;
+  const since = dayList([historySince]);
+  const gaps = [
+    before.length > 0 && (hasOlder ? `Loaded from ${since} so far` : `The history starts on ${since}`),
+    missing.length > 0 && `${dayList(missing)} ${missing.length === 1 ? 'is' : 'are'} not loaded`,
+    awaited.length > 0 && `The views of ${dayList(awaited)} have not arrived yet`,
+  ].filter((gap) => gap !== false);
+  const covers = `: all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
+  return [
+    ...gaps.map((gap, index) => `${gap}${index === 0 ? covers : ''}.`),
+    provisional.length > 0 && `The views of ${dayList(provisional)} may still change.`,
+    doubtful.length > 0 && `${dayList(doubtful)} did not load cleanly and will be loaded again.`,
+  ].filter((caution) => caution !== false);
 }
-
-const areDays = (days: readonly Day[]): string => (days.length === 1 ? 'is' : 'are');

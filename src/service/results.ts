@@ -9,7 +9,7 @@ import { notesFileIn } from '../config/notes.js';
 import { addDays, dayOf, startOfDay } from '../day.js';
 import { ignoreMissing, packageFile, stampOf, version } from '../files.js';
 import { readDeliveries } from '../state/emails.js';
-import { readUnmergedJobs } from '../state/pull-requests.js';
+import { readUnmergedJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import {
   currentSteps,

@@ -26,7 +26,7 @@ import { readLastRuns, readOutages } from '../state/runs.js';
 import { whyIncomplete } from '../state/witness.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readFutureRecords } from '../steps/history.js';
-import { readWritten } from '../mail/written.js';
+import { readWritten } from '../mail/deliver.js';
 import { keyProblem } from './findings.js';
 
 /** What the status is read from. */

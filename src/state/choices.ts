@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dayColumn, readSql, timestampColumn } from '../columns.js';
+import { dayColumn, flagColumn, readSql, timestampColumn } from '../columns.js';
 import { type Day, dayOf } from '../day.js';
 import type { State } from './state.js';
 
@@ -12,7 +12,7 @@ const RECORD_SKIP = readSql(import.meta.url, 'statements/record-skip.sql');
 const choiceRow = z.object({
   path: z.string(),
   chosen_at: timestampColumn,
-  is_flagged: z.int().transform((flag) => flag === 1),
+  is_flagged: flagColumn,
   code: z.string(),
   facts: z.string(),
   weekly_human: z.number(),

@@ -73,11 +73,11 @@ export const recordDayFailure = (
   state: State,
   at: DayOf & { readonly now: Date },
   failure: string,
-): Promise<number> => state.transaction(() => state.run(RECORD_DAY_FAILURE, { ...at, failure }));
+): Promise<number> => state.change(RECORD_DAY_FAILURE, { ...at, failure });
 
 /** Marks a stored day of which the platform now has other numbers, so that it is due. */
 export const markDiffering = (state: State, { project, day }: DayOf, readAt: Date): Promise<number> =>
-  state.transaction(() => state.run(MARK_DIFFERING, { project, day, readAt }));
+  state.change(MARK_DIFFERING, { project, day, readAt });
 
 /** Forgets the failure of a day that was loaded, inside a transaction. */
 export const forgetDayFailure = (state: State, { project, day }: DayOf): number =>
@@ -85,7 +85,7 @@ export const forgetDayFailure = (state: State, { project, day }: DayOf): number 
 
 /** Forgets the failures of days that the platform does not keep. */
 export const forgetFailuresBefore = (state: State, project: string, first: Day): Promise<number> =>
-  state.transaction(() => state.run(FORGET_FAILURES_BEFORE, { project, first }));
+  state.change(FORGET_FAILURES_BEFORE, { project, first });
 
 const lastRow = z.object({ verified_at: timestampColumn.nullable() });
 
@@ -104,9 +104,7 @@ export const recordVerification = (
   differing: number,
   now: Date,
 ): Promise<number> =>
-  state.transaction(() =>
-    state.run(RECORD_VERIFICATION, { project, first, last, days_differing: differing, now }),
-  );
+  state.change(RECORD_VERIFICATION, { project, first, last, days_differing: differing, now });
 
 /** What is known of the stored days of projects, as JSON, while the history has this stamp. */
 export const readKnownDays = (state: State, stamp: string): Map<string, string> =>

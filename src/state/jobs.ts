@@ -1,5 +1,7 @@
+import { addDays, addSeconds, subDays } from 'date-fns';
 import { z } from 'zod';
-import { dayColumn, readSql, timestampColumn } from '../columns.js';
+import { dayColumn, flagColumn, readSql, timestampColumn } from '../columns.js';
+import type { Day } from '../day.js';
 import type { Parameters, State } from './state.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -9,6 +11,11 @@ const UPDATE_JOB = statement('update-job');
 const RECORD_CHANGE = statement('record-change');
 const CHANGES_OF_JOB = statement('changes-of-job');
 const NEW_PROMPTS = statement('new-prompts');
+const UNMERGED_JOBS = statement('unmerged-jobs');
+const MARK_MERGED = 'UPDATE jobs SET merged_on = $merged_on WHERE id = $id';
+const FORGET_PULL_REQUEST = 'DELETE FROM pull_requests WHERE job = $job';
+const FORGET_PROBLEMS = statement('forget-problems');
+const RECORD_PULL_REQUEST = statement('record-pull-request');
 
 export const JOB_STATES = [
   'planned',
@@ -54,7 +61,7 @@ export const jobRow = z.object({
   ...promptColumns,
   state: z.enum(JOB_STATES),
   /** Whether a person approved the page, so that the job is sent in every mode. */
-  is_approved: z.int().transform((flag) => flag === 1),
+  is_approved: flagColumn,
   remote_id: z.string().nullable(),
   reason: z.string(),
   remote_status: z.string().nullable(),
@@ -148,3 +155,45 @@ export const readChanges = (state: State, job: number): RecordedChange[] =>
 /** Whether a job that a person approved, or a message, was planned after the poll step last began. */
 export const hasNewPrompts = (state: State, now: Date): boolean =>
   state.get(NEW_PROMPTS, z.object({ waits: z.int() }), { now })?.waits === 1;
+
+/** A job ended with a pull request that is looked up for this long. */
+const LOOKED_UP_DAYS = 180;
+
+/** `ref` is the branch that the agent began with. */
+const dueRow = jobRow.extend({ pr_link: z.string(), ref: z.string().nullable() });
+
+/** The jobs of a project whose pull requests are due to be looked up. */
+export const readUnmergedJobs = (state: State, project: string, now: Date) =>
+  state.all(UNMERGED_JOBS, dueRow, {
+    project,
+    since: subDays(now, LOOKED_UP_DAYS),
+    // A check later than any delay allows was planned by a clock that was ahead.
+    soon: addSeconds(now, 1),
+    latest: addDays(now, 1),
+  });
+
+/** Stores when the pull request of a job was merged; null if it was not. */
+export const markMerged = (state: State, id: number, merged_on: Day | null): number =>
+  state.run(MARK_MERGED, { id, merged_on });
+
+/** What was found when a pull request was looked up. */
+interface FoundPullRequest {
+  readonly job: number;
+  readonly now: Date;
+  /** When it is looked up again. */
+  readonly next: Date;
+  readonly closed_on: Day | null;
+  readonly merged_into: string | null;
+  readonly problem: string | null;
+}
+
+/** Stores that in place of what was known of the pull request. */
+export const recordPullRequest = (state: State, found: FoundPullRequest): number =>
+  state.run(RECORD_PULL_REQUEST, { ...found });
+
+export const forgetPullRequest = (state: State, job: number): number =>
+  state.run(FORGET_PULL_REQUEST, { job });
+
+/** Forgets why pull requests of a project could not be looked up. */
+export const forgetProblems = (state: State, project: string): number =>
+  state.run(FORGET_PROBLEMS, { project });

@@ -68,7 +68,7 @@ export class Worker {
   async release(): Promise<void> {
     if (!this.lock.isHeld()) return;
     try {
-      await this.state.transaction(() => this.state.run(RELEASE_TOKEN, { token: this.token }));
+      await this.state.change(RELEASE_TOKEN, { token: this.token });
     } finally {
       this.lock.release();
     }
@@ -224,5 +224,5 @@ export async function expectLocks(dataDir: string, state: State): Promise<void> 
         'Nothing was changed. Run the command again; if it fails again: readership doctor',
       { cause: error },
     );
-  await state.transaction(() => state.run(LOCKS_WORK, { device }));
+  await state.change(LOCKS_WORK, { device });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dayColumn } from '../columns.js';
+import { dayColumn, flagColumn } from '../columns.js';
 import type { State } from './state.js';
 
 const NOTES_OF_PROJECT =
@@ -11,7 +11,7 @@ const noteRow = z.object({
   day: dayColumn,
   text: z.string(),
   path: z.string(),
-  is_break: z.int().transform((flag) => flag === 1),
+  is_break: flagColumn,
 });
 /** A note as stored; its `path` is `*` if it concerns the whole site. */
 export type StoredNote = z.infer<typeof noteRow>;

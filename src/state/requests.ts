@@ -97,9 +97,7 @@ export const requestsOf = (state: State, key: string) => ({
       });
     }),
   recordRefusal: ({ since, at, until }: Refusals): Promise<number> =>
-    state.transaction(() =>
-      state.run(RECORD_REFUSAL, { key, refused_since: since, refused_at: at, paused_until: until }),
-    ),
+    state.change(RECORD_REFUSAL, { key, refused_since: since, refused_at: at, paused_until: until }),
   /** The most requests that were accepted in any hour of the thirty days before `until`. */
   mostAccepted: (until: Date): number =>
     state.get(MOST_ACCEPTED, z.object({ most: z.int().nullable() }), {
@@ -109,5 +107,5 @@ export const requestsOf = (state: State, key: string) => ({
     })?.most ?? 0,
   /** Records that requests are accepted again, and the limit that this taught, if it taught one. */
   recordAccepted: (limit: number | undefined, now: Date): Promise<number> =>
-    state.transaction(() => state.run(RECORD_LIMIT, { key, limit: limit ?? null, now })),
+    state.change(RECORD_LIMIT, { key, limit: limit ?? null, now }),
 });

@@ -53,11 +53,11 @@ export const readRecentRuns = (state: State): z.infer<typeof recentRunRow>[] =>
 
 /** Records that a step begins. */
 export const recordStepStart = (state: State, run: string, step: StepName, now: Date): Promise<number> =>
-  state.transaction(() => state.run(START_STEP, { run, step, now }));
+  state.change(START_STEP, { run, step, now });
 
 /** Records how a step ended. */
 export const recordStepEnd = (state: State, run: string, step: StepName, end: StepEnd): Promise<number> =>
-  state.transaction(() => state.run(END_STEP, { run, step, ...end }));
+  state.change(END_STEP, { run, step, ...end });
 
 const outageRow = z.object({
   step: z.string(),

@@ -68,6 +68,11 @@ export class State {
     }
   }
 
+  /** Runs one statement that changes rows in a transaction of its own. Returns how many rows it changed. */
+  change(sql: string, parameters?: Parameters): Promise<number> {
+    return this.transaction(() => this.run(sql, parameters));
+  }
+
   /**
    * Throws a `StorageError` if the file is damaged, as far as its structure, its indexes and the constraints of its
    * tables show it. Four milliseconds of CPU for each megabyte.

@@ -84,7 +84,7 @@ export const finishedDataset = (state: State): string | null => readWorkspaceRow
 
 /** Remembers the version that is finished; null lets the next publication look at the dataset. */
 export const recordDataset = (state: State, version: string | null): Promise<number> =>
-  state.transaction(() => state.run('UPDATE workspace SET dataset = $version', { version }));
+  state.change('UPDATE workspace SET dataset = $version', { version });
 
 /** Remembers which history was last written, inside a transaction. */
 export const setHistory = (state: State, stamp: string | undefined): number =>

@@ -6,8 +6,7 @@ import { type SubmitOutcome, submitPrompts } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { type Job, readJobs } from '../state/jobs.js';
-import { forgetProblems } from '../state/pull-requests.js';
+import { forgetProblems, type Job, readJobs } from '../state/jobs.js';
 import type { Parts, Using } from './parts.js';
 import { byBothClocks, eachProject, withOutage } from './step.js';
 

@@ -3,7 +3,7 @@ import { planJob } from '../../src/agents/job.js';
 import { effectWords, readJobEffects, readJobsWithEffects } from '../../src/agents/job-effects.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { emptyState } from '../../src/state/open.js';
-import { markMerged } from '../../src/state/pull-requests.js';
+import { markMerged } from '../../src/state/jobs.js';
 import { day } from '../../src/day.js';
 import { jobFor, readingSql } from './reading.js';
 

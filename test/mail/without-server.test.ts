@@ -10,7 +10,7 @@ import { findReport } from '../../src/reports/definition.js';
 import { lastEnded } from '../../src/reports/period.js';
 import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
-import { readWritten } from '../../src/mail/written.js';
+import { readWritten } from '../../src/mail/deliver.js';
 import { runtimeIn } from '../run-cli.js';
 import { partsOf } from '../steps/parts-of.js';
 import { loadDays, type MailSite, mailSite } from './site.js';

@@ -15,7 +15,6 @@ import {
 } from '../../src/state/days.js';
 import { readDeliveriesOf } from '../../src/state/emails.js';
 import { readFact, recordFact } from '../../src/state/facts.js';
-import { readJobs } from '../../src/state/jobs.js';
 import {
   readMessages,
   readPromptPause,
@@ -23,7 +22,7 @@ import {
   recordPromptPause,
 } from '../../src/state/messages.js';
 import { notesOf, replaceNotes } from '../../src/state/notes.js';
-import { forgetProblems, readUnmergedJobs } from '../../src/state/pull-requests.js';
+import { forgetProblems, readJobs, readUnmergedJobs } from '../../src/state/jobs.js';
 import type { State } from '../../src/state/state.js';
 import { FIRST_DAY } from '../../src/export/range.js';
 import { change, newState, NOW, valueOf } from './new-state.js';
