@@ -9,7 +9,7 @@ import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../e
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport } from '../reports/definition.js';
-import { writePage } from '../reports/pages.js';
+import { writePage } from '../reports/report-pages.js';
 import { choosePeriod } from '../reports/period.js';
 import { type PreparedReport, prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';

@@ -23,7 +23,7 @@ import {
   type StoreOutcome,
   wasSmaller,
 } from './store-day.js';
-import { keptPagesOf } from './pages.js';
+import { keptPagesOf } from './pages-of-day.js';
 import { isSettled, type PlannedDay } from './plan.js';
 import { DayWalks } from './walk.js';
 

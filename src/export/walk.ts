@@ -15,7 +15,7 @@ import {
   type PagesOptions,
   sortedBy,
   viewsPages,
-} from './pages.js';
+} from './pages-of-day.js';
 import { type DayPageSize, type PageSize, pageSizeOfDay } from './page-size.js';
 import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
 import { doubtOf, MOVED, type StoredViews, type WalkedDay, walkedDay } from './walked-day.js';

@@ -12,7 +12,7 @@ import { chartsOf, readNotes } from './charts.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
-import { linksOf } from './pages.js';
+import { linksOf } from './report-pages.js';
 import type { Period } from './period.js';
 import { fillLine, fillTemplate, findTemplates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';

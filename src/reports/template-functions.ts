@@ -18,7 +18,7 @@ import {
 } from '../format/days.js';
 import { chatLink, ITEM, markedForChats } from '../format/chat.js';
 import { capitalised, shownPath, shownText, webLink, wholePath } from '../format/text.js';
-import { pageLink } from './pages.js';
+import { pageLink } from './report-pages.js';
 import { type chartOf, viewsChart, weeksSparkline, weeksText } from './weekly/chart.js';
 import { sparkWeek } from './weekly/rows.js';
 

@@ -12,7 +12,7 @@ import { counted } from '../format/numbers.js';
 import { addSent, type Sent, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
-import { pageFile, writePage } from '../reports/pages.js';
+import { pageFile, writePage } from '../reports/report-pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { type DeliveryKey, readDeliveries } from '../state/emails.js';

@@ -14,7 +14,7 @@ import { health } from './health.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
 import { Sending } from './sending.js';
-import { overview, page, pages, pagesCsv, section } from './pages.js';
+import { overview, page, pages, pagesCsv, section } from './site-pages.js';
 
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<{ readonly template?: string }>;

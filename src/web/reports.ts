@@ -7,7 +7,7 @@ import { addDays, type Day, type DayRange } from '../day.js';
 import { inTitle } from '../format/text.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { listReports } from '../reports/definition.js';
-import { listPages, pageUrl } from '../reports/pages.js';
+import { listPages, pageUrl } from '../reports/report-pages.js';
 import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { Asker, HistoryReader } from './history.js';

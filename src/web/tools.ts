@@ -10,7 +10,7 @@ import { prepareReport } from '../reports/render.js';
 import type { Rows } from '../sql/query-processes.js';
 import { readDictionary } from '../sql/dictionary.js';
 import { rowSchema } from '../history/duckdb.js';
-import { marksOf } from './pages.js';
+import { marksOf } from './site-pages.js';
 import { CHOICES, scopeOf } from './query.js';
 import { rowsOf } from './request.js';
 import { knownPage, projectTool, tool, type Tool } from './tool.js';

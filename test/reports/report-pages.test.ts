@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chatParts } from '../../src/format/chat.js';
-import { listPages, writePage } from '../../src/reports/pages.js';
+import { listPages, writePage } from '../../src/reports/report-pages.js';
 import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
 import { tempDir } from '../temp-dir.js';
 import { fullHistory } from './full-history.js';
