@@ -63,7 +63,7 @@ export function reasonWords(reason: Reason): string {
     case 'not-in-sitemap':
       return 'not in the sitemap';
     case 'gone':
-      return 'hardly viewed anymore';
+      return 'rarely viewed anymore';
     case 'variant':
       return reason.has_job
         ? `translation or version of ${reason.of}, which has, or recently had, a job`

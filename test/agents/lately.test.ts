@@ -37,7 +37,7 @@ async function planOf(views: string, { site = '600', more = '' } = {}) {
 it('a page that was viewed a thousand times a day until last Wednesday is not flagged', async () => {
   const { flagged, leftOut } = await planOf("if(day <= DATE '2026-11-18', 1000, 0)");
   expect(flagged).toEqual(['/a', '/b']);
-  expect(leftOut).toEqual(['/c: hardly viewed anymore']);
+  expect(leftOut).toEqual(['/c: rarely viewed anymore']);
 });
 
 it.each([

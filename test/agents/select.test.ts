@@ -109,7 +109,7 @@ describe('which pages are left out, and why', () => {
       {},
       { only: ['/a'] },
     ],
-    ['hardly viewed anymore', page('/a', 100, 0, { is_gone: true })],
+    ['rarely viewed anymore', page('/a', 100, 0, { is_gone: true })],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
   ])('%s', (words, ...given) => {
     expect(whyNot(...given)).toEqual([expect.stringContaining(words)]);
