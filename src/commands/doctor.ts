@@ -10,7 +10,7 @@ import { workspaceCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './comma
 export const doctor = workspaceCommand('doctor', {
   summary: 'check configuration, keys, mail server, clock, disk and stored data',
   description:
-    'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends a few page-view requests per project, which count toward the hourly limit; if the platform answers, a pause after a refusal ends. It changes nothing else, and permission to create agent jobs is not checked. With --url, it tests a platform before anything is configured, with a few requests: its clock, first and second page, sums of days, old days and agent jobs.',
+    'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends a few page-view requests per project, which count toward the hourly limit; if the platform answers, a pause after a refusal ends. It changes nothing else, and permission to create agent jobs is not checked. With --url, it tests a platform before anything is configured, with up to six requests: its clock, page size, second page, sums of days, old days and agent jobs.',
   options: {
     url: value<string>(
       '<address>',

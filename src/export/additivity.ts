@@ -6,7 +6,7 @@ import { addCounts, equalCounts, NO_VIEWS, sumCounts } from './totals.js';
 import { probeTotals, totalsIfAnswered } from './probe.js';
 
 /** What is wrong with a platform whose ranges include the day in `dateTo`. */
-const INCLUSIVE =
+export const INCLUSIVE =
   'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';
 
 /** The sums of days are not the totals of their range: no day of this platform can be trusted. */

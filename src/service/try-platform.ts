@@ -17,7 +17,7 @@ import { tryViews } from './try-views.js';
 const NOTHING = 'readership-doctor';
 
 /**
- * Tries a platform before anything is configured, with a few requests that change nothing: whether it
+ * Tries a platform before anything is configured, with six requests that change nothing: whether it
  * has the API, what the key may do, and what a history costs. `onViews` is called before each request for views, with
  * the bucket in which it counts. Throws a `ConfigurationError`.
  */
@@ -38,7 +38,7 @@ export async function tryPlatform(
   const { baseUrl } = settings;
   const apiKey = apiKeyOf(environment, project);
   output.hide([apiKey]);
-  output.note(`Trying ${baseUrl} with a few requests, which change nothing.`);
+  output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
   let headers: ResponseHeaders = {};
   const transport = new Transport({ onHeaders: (received) => (headers = received) });
   const clientAt = (baseUrl: string) =>

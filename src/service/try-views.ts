@@ -4,12 +4,14 @@ import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import type { Settings } from '../config/schema.js';
 import { addDays, type Day } from '../day.js';
 import { messageOf } from '../errors.js';
-import { expectAdditive } from '../export/additivity.js';
+import { INCLUSIVE } from '../export/additivity.js';
+import { type Disagreement, DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import { EARLIEST_DAY } from '../export/range.js';
 import { smallerLimit } from '../export/page-size.js';
+import { mayHaveMore } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
-import { equalCounts, sumCounts } from '../export/totals.js';
-import { probeTotals } from '../export/probe.js';
+import { probeTotals, totalsIfAnswered } from '../export/probe.js';
+import { equalCounts, NO_VIEWS, sumCounts } from '../export/totals.js';
 import { counted, thousands } from '../format/numbers.js';
 import { type CheckResult, fail, found, pass, type Verdict, warn } from './findings.js';
 
@@ -18,11 +20,11 @@ const DAYS_A_YEAR = 365;
 /** Tries the views of yesterday: a first page, a second one, the sums of days, and an old range. */
 export async function tryViews(
   client: Client,
-  { history: { settleDays } }: Settings,
+  settings: Settings,
   yesterday: Day,
   signal: AbortSignal,
 ): Promise<CheckResult[]> {
-  const page: ReadPage = (offset, limit) =>
+  const page = (offset: number, limit: number) =>
     client.views({ dateFrom: yesterday, dateTo: addDays(yesterday, 1), limit, offset }, { signal });
   let first: FirstPage;
   try {
@@ -30,13 +32,12 @@ export async function tryViews(
   } catch (error) {
     return [{ check: 'page views', ...fail(messageOf(error)) }];
   }
+  const { response, hasMore, pageSize } = first;
   return [
-    { check: 'page views', ...pass(`${yesterday} has ${costWords(first, settleDays)}`) },
+    { check: 'page views', ...viewsVerdict({ ...response, hasMore }, settings, yesterday, pageSize) },
+    await found('page size', () => sizeVerdict(first)),
     await found('second page', () => secondPageVerdict(first, page)),
-    await found('sums of days', async () => {
-      await expectAdditive(client, addDays(yesterday, -1), { signal });
-      return pass('the totals of days add up to those of their range');
-    }),
+    await found('sums of days', () => sumsVerdict(client, response, yesterday, signal)),
     await found('old days', () => oldDaysVerdict(client, yesterday, signal)),
   ];
 }
@@ -44,40 +45,51 @@ export async function tryViews(
 /** Reads a page of so many rows at most. */
 type ReadPage = (offset: number, limit: number) => Promise<ViewsResponse>;
 
-interface FirstPage extends ViewsResponse {
-  /** Whether its rows account for all views. */
-  readonly isWhole: boolean;
+/** The first page, and what it shows of the others. */
+interface FirstPage {
+  readonly response: ViewsResponse;
+  /** Whether rows must follow, whatever the platform says. */
+  readonly hasMore: boolean;
+  /** What happened to the documented limit. */
+  readonly limit: 'accepted' | 'refused' | 'cut';
   /** How many rows the platform returns at once. */
   readonly pageSize: number;
 }
 
-/** The first page, with fewer rows if the platform refuses the documented limit, as exports do. */
 async function readFirstPage(page: ReadPage): Promise<FirstPage> {
-  const { max } = LIMITS.viewsPage;
-  const response = await page(0, max).catch((error: unknown) => {
-    const smaller = smallerLimit(error, max);
+  let asked: number = LIMITS.viewsPage.max;
+  const response = await page(0, asked).catch((error: unknown) => {
+    // The request for a second page is spent on a smaller one.
+    const smaller = smallerLimit(error, asked);
     if (smaller === undefined) throw error;
+    asked = smaller;
     return page(0, smaller);
   });
   const { totals, views } = response;
   const isWhole = equalCounts(sumCounts(views), totals);
-  return { ...response, isWhole, pageSize: isWhole ? max : Math.max(1, views.length) };
+  const hasMore = !isWhole && mayHaveMore(response, { rows: asked });
+  const isCut = hasMore && views.length < asked;
+  const limit = asked < LIMITS.viewsPage.max ? 'refused' : isCut ? 'cut' : 'accepted';
+  return { response, hasMore, limit, pageSize: isCut ? Math.max(1, views.length) : asked };
 }
 
-/** The views of a day, and what the export of such days costs. */
-function costWords({ totals, views, isWhole, pageSize }: FirstPage, settleDays: number): string {
-  const least = views.length + (isWhole ? 0 : 1);
-  const [ofDay, ofNight] = [requestsFor(least, pageSize), nightlyRequests(least, settleDays, pageSize)];
-  const more = isWhole ? '' : 'at least ';
-  return (
-    `${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
-    `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${DAYS_A_YEAR * ofDay}`
-  );
+function sizeVerdict({ response: { views }, limit, pageSize }: FirstPage): Verdict {
+  const most = LIMITS.viewsPage.max;
+  if (limit === 'refused')
+    return warn(`refuses a limit of ${most}; exports request ${pageSize} rows at once`);
+  if (limit === 'cut')
+    return warn(`returns ${views.length} rows at once instead of ${most}; exports adapt to that`);
+  return pass(`accepts a limit of ${most}`);
 }
 
-async function secondPageVerdict({ views, isWhole, pageSize }: FirstPage, page: ReadPage): Promise<Verdict> {
-  if (views.length < 2) return pass('not checked: too few rows');
-  const offset = isWhole ? Math.ceil(views.length / 2) : views.length;
+async function secondPageVerdict(
+  { response: { views, hasMore: isSaid, totals }, hasMore, limit, pageSize }: FirstPage,
+  page: ReadPage,
+): Promise<Verdict> {
+  if (isSaid && equalCounts(sumCounts(views), totals))
+    return warn(DISAGREEMENT_WORDS[await disagreementOf(views, () => page(views.length, pageSize))]);
+  const offset = hasMore ? views.length : Math.ceil(views.length / 2);
+  if (limit === 'refused' || views.length < 2) return pass('not checked: too few rows, or no request left');
   const { views: more } = await page(offset, pageSize);
   if (more.length === 0) return fail(`offset ${offset} returns no rows, although there are more`);
   const before = new Set(views.slice(0, offset).map(({ path }) => path));
@@ -86,6 +98,31 @@ async function secondPageVerdict({ views, isWhole, pageSize }: FirstPage, page: 
   return warn(
     `offset ${offset} repeats ${counted(repeated, 'row')}; exports read such days until they add up`,
   );
+}
+
+/** What is wrong if the rows of a first page add up to the totals, and more are said to follow. */
+async function disagreementOf(
+  views: ViewsResponse['views'],
+  next: () => Promise<ViewsResponse>,
+): Promise<Disagreement> {
+  const known = new Set(views.map(({ path }) => path));
+  const isNew = (await next()).views.some(({ path, total }) => total > 0 && !known.has(path));
+  return isNew ? 'page totals' : 'always more';
+}
+
+async function sumsVerdict(
+  client: Client,
+  { totals }: ViewsResponse,
+  yesterday: Day,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  if (totals.total === 0) return pass('not checked, because yesterday has no views');
+  const none = await totalsIfAnswered(client, { first: yesterday, last: addDays(yesterday, -1) }, { signal });
+  if (none === undefined)
+    return pass('not checked: it refuses a range without days. The first export checks it');
+  return equalCounts(none, NO_VIEWS)
+    ? pass('dateTo is excluded, as expected')
+    : fail(`${INCLUSIVE}. Exports refuse such a platform`);
 }
 
 async function oldDaysVerdict(client: Client, yesterday: Day, signal: AbortSignal): Promise<Verdict> {
@@ -102,4 +139,25 @@ async function oldDaysVerdict(client: Client, yesterday: Day, signal: AbortSigna
       `refuses days since ${EARLIEST_DAY} (${status}${words}); the first export finds the days that it keeps`,
     );
   }
+}
+
+/** What the export of such days costs, and whether the rows of a whole day add up. */
+function viewsVerdict(
+  { totals, views, hasMore }: ViewsResponse,
+  { history: { settleDays } }: Settings,
+  day: Day,
+  pageSize: number,
+): Verdict {
+  if (!hasMore && !equalCounts(sumCounts(views), totals))
+    return warn(
+      `the first page of ${day} has ${thousands(sumCounts(views).total)} of ${thousands(totals.total)} views, and the platform says that none follows: exports read on, and mark a day that still does not add up`,
+    );
+  const least = views.length + (hasMore ? 1 : 0);
+  const [ofDay, ofNight] = [requestsFor(least, pageSize), nightlyRequests(least, settleDays, pageSize)];
+  const ofYear = DAYS_A_YEAR * ofDay;
+  const more = hasMore ? 'at least ' : '';
+  return pass(
+    `${day} has ${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
+      `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}`,
+  );
 }
