@@ -1,8 +1,9 @@
 import { expectHistory, withState } from '../app/state.js';
 import { readWorkspace, type Workspace } from '../app/workspace.js';
 import { exists } from '../files.js';
-import { escapeUnsafe } from '../format/text.js';
-import { factLines, projectFacts } from '../print/project-facts.js';
+import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
+import { counted } from '../format/numbers.js';
+import { factLines, isUpToDate, projectFacts } from '../print/project-facts.js';
 import { needsOf, operationsFacts, unsettledLines } from '../print/status.js';
 import { readStatus, readUnsettled, type Status } from '../service/status.js';
 import { readLastRuns } from '../state/runs.js';
@@ -64,8 +65,15 @@ async function daysOf(workspace: Workspace, state: State, now: Date): Promise<Kn
 
 function showStatus({ projects, operations }: Status, needs: readonly string[], output: Output, now: Date) {
   const { colors } = output;
-  for (const project of projects)
+  const named =
+    projects.length > MOST_NAMED ? projects.filter((project) => !isUpToDate(project, now)) : projects;
+  for (const project of named)
     output.words([colors.bold(project.name), ...factLines(projectFacts(project, now), colors)].join('\n'));
+  const others = projects.length - named.length;
+  if (others > 0)
+    output.words(
+      `${colors.bold(counted(others, 'project'))} up to date. To see one: readership status --project ID`,
+    );
   output.words(
     [colors.bold('Operations'), ...factLines(operationsFacts(operations, now), colors)].join('\n'),
   );

@@ -132,3 +132,6 @@ function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
+
+/** With more projects than this, those with nothing special are counted together instead of named. */
+export const MOST_NAMED = 10;

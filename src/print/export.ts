@@ -7,27 +7,40 @@ import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan, type PlannedExport } from '../export/plan.js';
 import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { indented } from '../format/text.js';
+import { indented, MOST_NAMED } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
 
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>
   `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;
 
-/** The results of an export, in one to three lines a project. */
-export const loadedLines = (exported: readonly ProjectExport[], cost: ExportCost): string[] =>
-  exported.flatMap((one) => projectLines(one, cost));
+/** The results of an export, in one to three lines a project. Many projects without problems share one. */
+export function loadedLines(exported: readonly ProjectExport[], cost: ExportCost): string[] {
+  const each = exported.map((one) => ({ ...one, lines: projectLines(one, cost) }));
+  const others = exported.length > MOST_NAMED ? each.filter(isPlain) : [];
+  if (others.length < 2) return each.flatMap(({ lines }) => lines);
+  const listed = each.filter((one) => !others.includes(one));
+  const results = others.flatMap(({ outcome }) => outcome?.results ?? []);
+  const words = loadedWords(results, costOf(others, cost)) ?? 'up to date';
+  return [...listed.flatMap(({ lines }) => lines), `${counted(others.length, 'project')}: ${words}`];
+}
 
-/** The requests for a project, and the time of all together. */
-const costOf = ({ project }: ProjectExport, { requests, elapsedMs }: ExportCost): string =>
-  `${counted(requests.get(project.id) ?? 0, 'request')}, ${duration(elapsedMs)}`;
+/** Whether nothing but numbers is to be said about a project. */
+const isPlain = ({ outcome, lines }: ProjectExport & { readonly lines: readonly string[] }): boolean =>
+  lines.length === 1 && outcome !== undefined && outcome.results.length >= outcome.plan.days.length;
+
+/** The requests of some projects, and the time of all. */
+const costOf = (exported: readonly ProjectExport[], { requests, elapsedMs }: ExportCost): string => {
+  const sent = exported.reduce((sum, { project: { id } }) => sum + (requests.get(id) ?? 0), 0);
+  return `${counted(sent, 'request')}, ${duration(elapsedMs)}`;
+};
 
 /** What was loaded; undefined if nothing was. */
-function loadedWords(results: readonly DayResult[], cost: string, range: string): string | undefined {
+function loadedWords(results: readonly DayResult[], cost: string, of = ''): string | undefined {
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
-  if (added > 0) return `${counted(added, 'new day')} of ${range}, ${counted(rows, 'row')}, ${cost}`;
+  if (added > 0) return `${counted(added, 'new day')}${of}, ${counted(rows, 'row')}, ${cost}`;
   return loaded.length > 0 ? `no new days; ${counted(loaded.length, 'day')} read again` : undefined;
 }
 
@@ -48,7 +61,7 @@ function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
       ? `no new days; ${counted(plan.days.length, 'day')} left to load of ${range}`
       : `up to date through ${longDay(plan.range.last)}`;
   return [
-    `${name}: ${loadedWords(results, costOf(exported, cost), range) ?? nothing}`,
+    `${name}: ${loadedWords(results, costOf([exported], cost), ` of ${range}`) ?? nothing}`,
     ...detailLines(plan, results),
     ...checkLines(outcome),
     ...lines,

@@ -7,6 +7,7 @@ import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
 import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
+import { MOST_NAMED } from '../format/text.js';
 import type { Job } from '../state/jobs.js';
 import type { Output } from '../terminal/output.js';
 import { jobLine } from './jobs.js';
@@ -77,7 +78,7 @@ export class ExportProgress {
     this.#names.push(name);
     const { days, range } = plan;
     this.#planned += days.length;
-    if (range.first > range.last) return;
+    if (range.first > range.last || this.#names.length > MOST_NAMED) return;
     this.output.note(`${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}`);
   }
 

@@ -66,6 +66,10 @@ const failure = (name: string, value: string, command: string): Fact => ({
   command,
 });
 
+/** Whether nothing but the numbers of a project is to be shown. */
+export const isUpToDate = (status: ProjectStatus, now: Date): boolean =>
+  status.firstDay !== null && status.requests.pausedUntil === null && projectFacts(status, now).length === 2;
+
 const triedAgain = (what: string, from: Day | null): string =>
   from === null ? '' : `; ${what} will be tried again on ${longDay(from)}`;
 

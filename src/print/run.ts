@@ -5,7 +5,7 @@ import { hasStoredDays } from '../history/days.js';
 import { asInvoked } from '../format/advice.js';
 import { plainDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
-import { section } from '../format/text.js';
+import { MOST_NAMED, section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
 import type { Using, WorkspaceView } from '../steps/parts.js';
@@ -50,7 +50,10 @@ export async function summarize(
   const loaded = loadedLines(outcome.exported, cost);
   const shown = (file: string) => cyan(relative(workingDirectory, file));
   const rendered = outcome.reported?.pages ?? [];
-  const pages = rendered.flatMap(({ file, subject }) => [subject, `  ${shown(file)}`]);
+  const pages =
+    rendered.length > 0 && workspace.projects.length > MOST_NAMED
+      ? [`${counted(rendered.length, 'page')} in ${shown(workspace.reportsDir)}`]
+      : rendered.flatMap(({ file, subject }) => [subject, `  ${shown(file)}`]);
   const emailsOf = ({ reported }: Pick<RunOutcome, 'reported'>) =>
     section(bold('Email'), mailLines({ reported }, { workspace, state }, runtime));
   // Before anything is loaded, there is nothing to choose, read or query.
@@ -75,22 +78,26 @@ export async function summarize(
   return lines.join('\n');
 }
 
-/** Who read each project in a week, if anything is loaded of it. */
+/** Who read each project in a week, if anything is loaded of it. Of many projects, the less read ones share a line. */
 async function readLines(
   reader: Reader,
   projects: WorkspaceView['projects'],
   week: Period,
 ): Promise<string[]> {
   const rows = await reader.query(WEEK, weekRow, { from: week.first, to: week.last });
-  return projects.flatMap(({ id, name }) =>
-    rows
-      .filter(({ project }) => project === id)
-      .map(({ human, ai }) => {
-        const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
-        const ofAi = human + ai === 0 ? '' : ` (${percent(ai / (human + ai))} AI)`;
-        return `${name}, ${plainDayRange(week)}: ${views}${ofAi}`;
-      }),
+  const read = projects.flatMap(({ id, name }) =>
+    rows.filter(({ project }) => project === id).map((row) => ({ name, ...row })),
   );
+  const mostRead = read.toSorted((one, other) => other.human + other.ai - one.human - one.ai);
+  const others = mostRead.slice(MOST_NAMED);
+  const named = others.length === 0 ? read : mostRead.slice(0, MOST_NAMED);
+  const sum = (of: 'human' | 'ai') => others.reduce((total, row) => total + row[of], 0);
+  const rest = { name: counted(others.length, 'other project'), human: sum('human'), ai: sum('ai') };
+  return [...named, ...(others.length === 0 ? [] : [rest])].map(({ name, human, ai }) => {
+    const views = `${thousands(human)} views by people, ${thousands(ai)} by AI`;
+    const ofAi = human + ai === 0 ? '' : ` (${percent(ai / (human + ai))} AI)`;
+    return `${name}, ${plainDayRange(week)}: ${views}${ofAi}`;
+  });
 }
 
 /** What became of pages, and the jobs that were polled. */
@@ -101,14 +108,14 @@ async function agentLines(
 ): Promise<string[]> {
   const unchanged = (polled?.stillActive ?? []).filter(({ id }) => !changed.has(id));
   const [, ...lines] = await jobLines([...changed.values(), ...unchanged], width - 2);
-  const pages = improved.map(({ project, plan, created }) => {
-    const words =
+  const all = improved.map(({ project: { name }, plan, created }) => ({
+    name,
+    words:
       settings.improve.mode === 'plan'
         ? `${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`
-        : createdWords(plan, created);
-    return `${project.name}: ${words}`;
-  });
-  return [...pages, ...lines];
+        : createdWords(plan, created),
+  }));
+  return [...linesOf(all), ...lines];
 }
 
 /** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */
@@ -116,4 +123,20 @@ function programAt(path: string, workingDirectory: string): string {
   if (!path.endsWith('.js') || path.includes('node_modules')) return 'readership';
   const near = relative(workingDirectory, path);
   return `node ${near.startsWith('..') ? path : near}`;
+}
+
+/** What is to be said about a project. */
+interface OfProject {
+  readonly name: string;
+  readonly words: string;
+}
+
+/** One line per project; of many, those of which the same is to be said share one. */
+function linesOf(all: readonly OfProject[]): string[] {
+  if (all.length <= MOST_NAMED) return all.map(({ name, words }) => `${name}: ${words}`);
+  const names = new Map<string, string[]>();
+  for (const { name, words } of all) names.set(words, [...(names.get(words) ?? []), name]);
+  return [...names].map(([words, [first, ...others]]) =>
+    others.length === 0 ? `${first}: ${words}` : `${counted(others.length + 1, 'project')}, each: ${words}`,
+  );
 }
