@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url';
+import pMap from 'p-map';
 import { domainOf, isAddress, localPartOf, type Recipient, type Sender } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
@@ -54,16 +55,16 @@ export async function composeAll(
   const content = recipients.some(isAddress) ? await notice.email() : undefined;
   const { mail } = settings;
   const { figures } = notice;
-  return Promise.all(
-    recipients.map(async (recipient): Promise<OutgoingMessage> => {
-      const to = { ...key, recipient };
-      const channel = channels.get(recipient);
-      if (channel !== undefined) return { ...composePost(to, notice, channel, now()), figures };
-      if (mail === undefined || content === undefined)
-        throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
-      return { ...(await compose(to, content, mail, now())), figures };
-    }),
-  );
+  const message = async (recipient: Recipient): Promise<OutgoingMessage> => {
+    const to = { ...key, recipient };
+    const channel = channels.get(recipient);
+    if (channel !== undefined) return { ...composePost(to, notice, channel, now()), figures };
+    if (mail === undefined || content === undefined)
+      throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
+    return { ...(await compose(to, content, mail, now())), figures };
+  };
+  // One after another, because each takes several times its size while it is composed.
+  return pMap(recipients, message, { concurrency: 1 });
 }
 
 /** Composes the email, with text and HTML as alternatives, and images related to the HTML. */
