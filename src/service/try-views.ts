@@ -8,7 +8,7 @@ import { INCLUSIVE } from '../export/additivity.js';
 import { type Disagreement, DISAGREEMENT_WORDS } from '../export/disagreement.js';
 import { EARLIEST_DAY } from '../export/range.js';
 import { smallerLimit } from '../export/page-size.js';
-import { mayHaveMore } from '../export/pages.js';
+import { mayHaveMore } from '../export/pages-of-day.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { probeTotals, totalsIfAnswered } from '../export/probe.js';
 import { equalCounts, NO_VIEWS, sumCounts } from '../export/totals.js';
