@@ -85,7 +85,7 @@ const send = projectCommand('send', {
   environment: EMAIL_ENVIRONMENT,
   // Loaded on demand, because rendering needs none of it.
   run: async (options, runtime, name) =>
-    (await import('./report-send.js')).sendReport(name, options, runtime),
+    (await import('./report-emails.js')).sendReport(name, options, runtime),
 });
 
 const resolve = projectCommand('resolve', {
@@ -101,7 +101,7 @@ const resolve = projectCommand('resolve', {
   examples: `
   readership report resolve weekly --period 2026-W46 --delivered ann@example.com`,
   run: async (options, runtime, name) =>
-    (await import('./report-resolve.js')).resolveDelivery(name, options, runtime),
+    (await import('./report-emails.js')).resolveDelivery(name, options, runtime),
 });
 
 const newCommand = workspaceCommand('new', {

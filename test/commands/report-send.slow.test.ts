@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { watchReport } from '../../src/commands/report-render.js';
 import { report as declareReport } from '../../src/commands/report.js';
-import { sendReport } from '../../src/commands/report-send.js';
+import { sendReport } from '../../src/commands/report-emails.js';
 import { day } from '../../src/day.js';
 import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
 import { adopt } from '../../src/state/witness.js';

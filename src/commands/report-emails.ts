@@ -1,11 +1,14 @@
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { withState } from '../app/state.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, isSameRecipient, parseRecipient, type Recipient } from '../config/recipients.js';
+import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { addSent, type Sent, sentOf } from '../mail/delivery.js';
+import { addSent, ALL_PROJECTS, resolved, type Sent, sentOf } from '../mail/delivery.js';
 import { deliveryLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { choosePeriod } from '../reports/period.js';
+import { type Calendar, choosePeriod, periodNamed } from '../reports/period.js';
+import { type Delivery, readDeliveries, storeDelivery } from '../state/emails.js';
 import type { Parts } from '../steps/parts.js';
 import { byBothClocks } from '../steps/step.js';
 import { deliveriesOf, type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
@@ -99,4 +102,77 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
   // What was refused before is still not delivered.
   const { error } = sentOf({ ...attempted, deliveries: found });
   return { detail: { deliveries, empty }, summary: sentOf(attempted).words, error };
+}
+
+interface ResolveOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly delivered?: string;
+  readonly notDelivered?: string;
+}
+
+/** Settles emails of unknown outcome to one address. Sends nothing, and waits for no other command. */
+export async function resolveDelivery(
+  name: string,
+  options: ResolveOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
+  const { delivered, notDelivered, period, project } = options;
+  const recipient = (delivered ?? notDelivered)?.trim();
+  if (recipient === undefined)
+    throw new ConfigurationError(
+      'Say whether it arrived: --delivered RECIPIENT or --not-delivered RECIPIENT.',
+    );
+  const workspace = await readWorkspace(options, runtime, 'optional');
+  const settled = await withState(workspace, (state) =>
+    state.transaction(() => {
+      const all = readDeliveries(state).filter(
+        (one) => one.report === name && [undefined, one.project].includes(project),
+      );
+      const unknown = all.filter((one) => one.state === 'unknown');
+      const sent = unknown.filter((delivery) => isSameRecipient(delivery.recipient, recipient));
+      const found = period === undefined ? sent : ofPeriod(sent, period, workspace.settings.reports);
+      const [only, ...others] = found;
+      if (only === undefined || others.length > 0)
+        throw ambiguous(name, found.length === 0 ? unknown : found, all);
+      const after = resolved(only, delivered === undefined ? 'not delivered' : 'delivered', runtime.now());
+      storeDelivery(state, after);
+      return after;
+    }),
+  );
+  runtime.output.data(deliveryLine(settled, runtime));
+  return 0;
+}
+
+/**
+ * The deliveries of a period with this name, which may be an alert's, or else the
+ * reports of the period that this day lies in.
+ */
+function ofPeriod(deliveries: readonly Delivery[], text: string, calendar: Calendar): Delivery[] {
+  const named = deliveries.filter(({ period }) => period === text);
+  const day = parseDay(text);
+  if (named.length > 0 || day === undefined) return named;
+  return deliveries.filter((delivery) => {
+    const period = periodNamed(delivery.period, calendar);
+    return period !== undefined && period.first <= day && day <= period.last;
+  });
+}
+
+/** Lists the emails of the report with an unknown outcome, or else its last ones. */
+function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Delivery[]): ConfigurationError {
+  const list = (deliveries: readonly Delivery[]) =>
+    deliveries
+      .map(
+        ({ period, project, recipient, state }) =>
+          `\n  --period '${period}'${project === ALL_PROJECTS ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
+      )
+      .join('');
+  if (unknown.length > 0)
+    return new ConfigurationError(
+      `Specify which email, with --period, --project and its address. Nothing was changed. Emails of ${name} with an unknown outcome:${list(unknown)}`,
+    );
+  return new ConfigurationError(
+    all.length === 0
+      ? `No email of ${name} was ever sent, so there is nothing to resolve.`
+      : `No email of ${name} has an unknown outcome, so there is nothing to resolve. The last ones:${list(all.slice(-5))}`,
+  );
 }
