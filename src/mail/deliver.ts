@@ -83,7 +83,8 @@ export async function deliver(
   await Promise.all([sendEmails(), ...[...new Set(posts.map(hostOf))].map(postTo)]);
   // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
-  return { deliveries: [...deliveries.values()], pausedBy: transport.pausedBy(), silentHosts };
+  const inOrder = messages.flatMap((message) => deliveries.get(message) ?? []);
+  return { deliveries: inOrder, pausedBy: transport.pausedBy(), silentHosts };
 }
 
 /** The host that gets a post; undefined for an email, and for a channel without an address. */
