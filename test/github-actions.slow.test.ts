@@ -113,7 +113,7 @@ describe('deploy/github-actions.yml', () => {
     expect(jobs).toBeGreaterThan(0);
     // The runner dies: what it did is unknown, so nothing more is done.
     const second = await play({ dies: true });
-    expect(second, second.output).toMatchObject({ code: 0, output: says('Look at it') });
+    expect(second, second.output).toMatchObject({ code: 0, output: says('already written to') });
     expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
     await shell(remote, 'git branch -D readership-running');
     expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });

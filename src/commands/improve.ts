@@ -9,7 +9,9 @@ import { readSitemap } from '../agents/sitemap.js';
 import { expectSendingPlace, SENT_LATER, withHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
+import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
+import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { evidenceRow, type Job, readJob, readJobs } from '../state/jobs.js';
@@ -21,12 +23,13 @@ import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import { submitWaiting } from '../steps/poll.js';
 import { byBothClocks, withOutage } from '../steps/step.js';
 import type { WorkspaceView } from '../steps/parts.js';
-import { flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
+import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
 import { conclude, runSteps } from './steps.js';
 
 type Pages = readonly string[];
 
-type SkipChange = 'skip' | 'undo';
+/** Pages are skipped until a day, or until that is undone (null). */
+type SkipChange = { readonly until: Day | null } | 'undo';
 
 export const improve = projectCommand('improve', {
   summary: 'flag pages for agents; create the jobs with --apply',
@@ -37,9 +40,10 @@ export const improve = projectCommand('improve', {
       '[pages...]',
       'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
     ),
-    skip: value<Pages>('<pages...>', 'do not flag these pages, until --unskip', {
+    skip: value<Pages>('<pages...>', 'do not flag these pages, until --unskip or --until', {
       conflicts: ['apply', 'unskip', 'json'],
     }),
+    until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
     unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
     verbose: flag('show the exact prompts, and what is left out'),
     json: flag(`${JSON_LOG}; without --apply, the plan`),
@@ -48,12 +52,16 @@ export const improve = projectCommand('improve', {
   readership improve --verbose      show the plan and the prompts
   readership improve --apply        create the jobs
   readership improve --apply /quickstart /api/errors        only for these pages
-  readership improve --skip /changelog
+  readership improve --skip /changelog --until 2027-01-01
   readership improve --unskip /changelog`,
   environment: PLATFORM_ENVIRONMENT,
   run: (options, runtime) => {
-    const { apply, skip, unskip } = options;
-    if (skip !== undefined) return changeSkips(options, runtime, skip, 'skip');
+    const { apply, skip, unskip, until } = options;
+    if (until !== undefined && skip === undefined)
+      throw new ConfigurationError(
+        '--until requires --skip: it sets the day from which the pages may be flagged again.',
+      );
+    if (skip !== undefined) return changeSkips(options, runtime, skip, { until: until ?? null });
     if (unskip !== undefined) return changeSkips(options, runtime, unskip, 'undo');
     if (apply === undefined) return showPlan(options, runtime);
     return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
@@ -199,7 +207,7 @@ async function changeSkips(
     const project = onlyProject(workspace);
     const now = runtime.now();
     if (change === 'undo') await unskipPages(state, project, paths, now);
-    else await skipPages({ reader: history, state }, project, paths, { now, until: null });
+    else await skipPages({ reader: history, state }, project, paths, { now, until: change.until });
     const jobs = readJobs(state, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => pageOf(job.path) === path && OPEN_STATES.has(job.state));
@@ -211,9 +219,12 @@ async function changeSkips(
 
 function skipWords(path: PagePath, change: SkipChange, open: Job | undefined): string {
   if (change === 'undo') return 'no longer skipped';
-  const skipped = `skipped; to undo: readership improve --unskip ${path}`;
-  if (open === undefined) return skipped;
-  return `${skipped}; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
+  const until =
+    change.until === null
+      ? `skipped; to undo: readership improve --unskip ${path}`
+      : `skipped until ${longDay(change.until)}`;
+  if (open === undefined) return until;
+  return `${until}; its job ${open.id}, ${open.state}, continues: readership jobs show ${open.id}`;
 }
 
 function pathArgument(path: string): string {

@@ -12,6 +12,7 @@ import { type Job, readChanges, readJobsOf } from '../state/jobs.js';
 import { readMessagesOf } from '../state/messages.js';
 import { findJob } from '../steps/job-messages.js';
 import {
+  aDuration,
   aJob,
   flag,
   JSON_LOG,
@@ -89,10 +90,16 @@ const poll = projectCommand('poll', {
   description:
     'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
   options: {
+    wait: value(
+      '<time>',
+      'keep polling while jobs are active, such as 30s or 10m, and then stop, even if some are still active (default: poll once)',
+      { ...aDuration, conflicts: ['watch'] },
+    ),
     watch: flag('keep polling, with a live view, until every job has ended'),
     json: flag(JSON_LOG),
   },
   examples: `
+  readership jobs poll --wait 10m
   readership jobs poll --watch`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => (await import('./jobs-send.js')).pollAll(options, runtime),

@@ -11,6 +11,7 @@ import {
   workspaceCommand,
   EMAIL_ENVIRONMENT,
   flag,
+  flagNamed,
   value,
 } from './command.js';
 import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';
@@ -57,8 +58,12 @@ const show = projectCommand('show', {
   readership report sections --watch --open`,
   endsByInterruption: ({ watch }) => watch === true,
   run: (given, runtime, name) => {
-    if (name === undefined) return listAll(given, runtime);
+    if (name === undefined) {
+      refuse(given, 'without a report', ['period', 'format', 'output', 'open', 'watch']);
+      return listAll(given, runtime);
+    }
     const options = { ...given, format: given.format ?? formatOf(given.output ?? '', FORMAT_OF, NAMES) };
+    if (options.format !== 'html') refuse(given, `with --format ${options.format}`, ['open']);
     return given.watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
   },
 });
@@ -125,6 +130,15 @@ export const report = simpleCommand('report', {
   readership report resolve weekly --period 2026-W46 --delivered ann@example.com
   readership report new sections        start a report of your own`,
 });
+
+/** Rejects options without effect, which point to a misunderstanding. */
+function refuse(given: object, when: string, options: readonly string[]): void {
+  const found = options.find((option) => option in given);
+  if (found === undefined) return;
+  throw new ConfigurationError(
+    `${flagNamed(found)} has no effect ${when}. Nothing was done. Omit it, or see --help.`,
+  );
+}
 
 /** Lists the working reports, and the problems of the others. */
 async function listAll(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {

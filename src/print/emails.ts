@@ -4,9 +4,10 @@ import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALL_PROJECTS } from '../mail/delivery.js';
-import type { Delivery, DeliveryKey } from '../state/emails.js';
+import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
+import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
 import type { Using } from '../steps/parts.js';
+import { readWritten } from '../mail/deliver.js';
 import type { RunOutcome } from '../service/run.js';
 
 /** What to do about emails that were written to files. */
@@ -16,25 +17,33 @@ type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
 /** The emails of a run as lines, but for those of unknown outcome: first what leaves something to do, then those sent. */
 export function mailLines(
-  { reported }: Pick<RunOutcome, 'reported'>,
-  { workspace }: Using<'workspace'>,
-  runtime: EmailScreen,
+  outcome: Pick<RunOutcome, 'reported'>,
+  { workspace, state }: Using<'workspace' | 'state'>,
+  runtime: EmailScreen & Pick<Runtime, 'now'>,
 ): string[] {
-  const { held = [], deliveries = [] } = reported ?? {};
-  const isWritten = deliveries.some(({ state }) => state === 'written');
+  const { projects } = workspace;
+  const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
+  const all = readDeliveries(state).filter(
+    ({ project, report }) =>
+      report !== ALERT && (project === ALL_PROJECTS || projects.some(({ id }) => id === project)),
+  );
+  const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
+  const isLatest = ({ report, project, period }: Delivery) =>
+    all.every((other) => other.report !== report || other.project !== project || other.period <= period);
+  const written = readWritten(state, workspace, runtime.now()).map(({ attempt }) => attempt);
+  const isKnown = (one: Delivery) =>
+    one.state === 'written' ? written.includes(one.attempt) : one.state !== 'unknown' && isLatest(one);
+  const known = all.filter((one) => isKnown(one) || (one.state !== 'unknown' && isNew(one)));
+  const isWritten = known.some(({ state }) => state === 'written') && workspace.invocation.sandbox !== true;
   const nameOf = (id: string): string =>
-    id === ALL_PROJECTS
-      ? 'all projects'
-      : (workspace.projects.find((project) => project.id === id)?.name ?? id);
+    id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     // What leaves something to do is listed one by one.
-    ...deliveries
-      .filter(({ state }) => !['sent', 'written', 'unknown'].includes(state))
+    ...known
+      .filter(({ state }) => state !== 'sent' && state !== 'written')
       .map((delivery) => deliveryLine(delivery, runtime)),
-    ...sentLines(deliveries, nameOf, runtime),
-    ...(isWritten && workspace.invocation.sandbox !== true
-      ? [`Emails written to a file are not sent. ${MAIL_SERVER_ADVICE}`]
-      : []),
+    ...sentLines(known, isNew, nameOf, runtime),
+    ...(isWritten ? [`Emails written to a file are not sent. ${MAIL_SERVER_ADVICE}`] : []),
     ...held.map(
       ({ report, period, project, for: what, until }) =>
         `${report} ${period}, ${nameOf(project)}: waiting for ${what}${until === null ? '' : ` until ${moment(until)} at the latest`}`,
@@ -45,6 +54,7 @@ export function mailLines(
 /** One line per report that was sent and project, with its recipients, or the directory of its files. */
 function sentLines(
   deliveries: readonly Delivery[],
+  isNew: (delivery: Delivery) => boolean,
   nameOf: (project: string) => string,
   { output, workingDirectory }: EmailScreen,
 ): string[] {
@@ -52,11 +62,13 @@ function sentLines(
   for (const delivery of deliveries) {
     const { report, period, project, state } = delivery;
     if (state !== 'sent' && state !== 'written') continue;
-    const line = `${report} ${period}, ${nameOf(project)}: ${state} to`;
+    const how = `${isNew(delivery) ? '' : 'already '}${state} to`;
+    const line = `${report} ${period}, ${nameOf(project)}: ${how}`;
     found.set(line, [...(found.get(line) ?? []), delivery]);
   }
   return [...found].map(([line, deliveries]) => {
-    const [file = ''] = deliveries.flatMap(({ note }) => note ?? []);
+    const notes = deliveries.flatMap(({ note }) => note ?? []);
+    const [file = ''] = notes;
     const where = relative(workingDirectory, deliveries.length === 1 ? file : dirname(file));
     const to =
       deliveries.length > 2

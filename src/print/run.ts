@@ -37,7 +37,7 @@ interface SummarizedRun extends RunOutcome {
  */
 export async function summarize(
   outcome: SummarizedRun,
-  { workspace, store }: Using<'workspace' | 'store'>,
+  { workspace, state, store }: Using<'workspace' | 'state' | 'store'>,
   runtime: Runtime,
   cost: ExportCost,
   options: WorkspaceOptions,
@@ -54,14 +54,17 @@ export async function summarize(
     rendered.length > 0 && workspace.projects.length > MOST_NAMED
       ? [`${counted(rendered.length, 'page')} in ${shown(workspace.reportsDir)}`]
       : rendered.flatMap(({ file, subject }) => [subject, `  ${shown(file)}`]);
+  const emailsOf = ({ reported }: Pick<RunOutcome, 'reported'>) =>
+    section(bold('Email'), mailLines({ reported }, { workspace, state }, runtime));
   // Before anything is loaded, there is nothing to choose, read or query.
-  if (!(await hasStoredDays(store))) return section(bold('Loaded'), loaded).join('\n');
+  if (!(await hasStoredDays(store)))
+    return [...section(bold('Loaded'), loaded), ...emailsOf({ reported: undefined })].join('\n');
   const lines = [
     ...section(bold('Loaded'), loaded),
     ...section(bold('Read'), await readLines(store, workspace.projects, week)),
     ...section(bold('Agents'), await agentLines(outcome, workspace, output.width)),
     ...section(bold('Report'), pages),
-    ...section(bold('Email'), mailLines(outcome, { workspace }, runtime)),
+    ...emailsOf(outcome),
     ...section(bold('Look at it'), [typed('report weekly --open'), typed('serve --open')]),
     ...section(
       bold('Query the history'),

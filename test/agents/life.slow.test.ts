@@ -44,13 +44,14 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('skips a page, undoes that, and rejects invalid options', async () => {
-    await run('improve', '--skip', '/guides/page-6');
+    await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
     const plan = await run('improve');
-    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped by your team/);
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped by your team until Jan 1, 2999/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
     expect((await run('improve', '--apply', '/guides/page-6')).code).toBe(1);
     expect((await run('improve', '--unskip', '/guides/page-6')).code).toBe(0);
     for (const [args, words] of [
+      [['--until', '2999-01-01'], '--until requires --skip'],
       [['--skip', 'guides'], 'guides is not the path of a page'],
       [['--skip', '/a', '--apply'], 'cannot be used with'],
     ] as const) {
@@ -72,6 +73,7 @@ describe('the whole life of jobs, on the command line', () => {
   });
 
   it('polls them until they end: with a pull request, without one, failed, archived', async () => {
+    expect((await run('jobs', 'poll', '--watch', '--wait', '10m')).code).toBe(2);
     expect((await run('jobs', 'poll', '--watch')).code).toBe(0);
     expect(await states()).toEqual([
       ['completed', true],

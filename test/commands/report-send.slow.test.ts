@@ -233,10 +233,12 @@ describe('readership report weekly --output', () => {
     await refused('weekly', '--format', 'text', '--output', 'missing/weekly.txt').toThrow(unwritable);
   });
 
-  it('is rejected where it is not one of the command', async () => {
+  it('is rejected where it would have no effect, as is any other option', async () => {
     const text = ['weekly', '--format', 'text'];
     await refused(...text, '--to', 'a@example.com').toThrow("unknown option '--to'");
     await refused('weekly', '--format', 'eml').toThrow('Allowed choices are html, text, json');
+    await refused(...text, '--open').toThrow('--open has no effect with --format text');
+    await refused('--period', '2026-W46').toThrow('--period has no effect without a report');
     await refused('send', 'weekly', '--output', 'a.html').toThrow("unknown option '--output'");
   });
 });

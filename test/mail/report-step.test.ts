@@ -82,6 +82,7 @@ describe('the report step', () => {
     expect(lines({ ...detail, held })).toEqual([
       expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
       'weekly 2026-W47, Acme Docs: sent to docs@example.com',
+      `weekly 2026-W46, Other Docs: already sent to ${to}`,
       'weekly 2026-W47, Other Docs: waiting for 2 missing days until Nov 24, 2026 at 02:15 UTC at the latest',
       'weekly 2026-W47, Other Docs: waiting for 2 missing days',
     ]);
