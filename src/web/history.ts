@@ -26,9 +26,17 @@ export interface Asker {
 
 /** One version of the history, and the state. */
 export interface HistoryReader extends Reader, DaysReader {
+  /** Differs when the history was replaced, or what it shows of the state has changed. */
+  readonly version: string;
   /** What Readership did and decided, as it is now. */
   readonly state: State;
 }
+
+/** A query reads them as the table `range_changes`. With 200,000 pages, they take more than a second. */
+const RANGE_CHANGES =
+  'FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project)';
+/** Those of one range are two tables or three, of about 50 MB with 200,000 pages. */
+const RANGE_TABLES = 18;
 
 /** In rows, of which an answer with none counts as one. */
 const ANSWERS_KEPT = 20_000;
@@ -63,6 +71,7 @@ export class WebHistory {
       try {
         const query: Reader['query'] = (...asked) => this.#ask(opened, asker, ...asked);
         return await work({
+          version: opened.version,
           state,
           query,
           storedDays: (project) => readStoredDays({ query }, project),
@@ -101,12 +110,19 @@ export class WebHistory {
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
-    const { answers, history } = opened;
+    const { answers, history, ranges } = opened;
+    // DuckDB simplifies a query for values that it has, not for parameters.
+    const changes = sql.includes('range_changes') ? filledIn(RANGE_CHANGES, parameters) : undefined;
     // A sitemap can be among the parameters.
-    const key = hashOf(filledIn(sql, parameters));
+    const key = hashOf(`${changes} ${filledIn(sql, parameters)}`);
+    const ask = async () => {
+      const create = (table: string) => queryWithin(history, signal, table);
+      const table = changes && (await ranges.named(changes, create));
+      return queryWithin(history, signal, sql, parameters, table);
+    };
     const answer = async () => {
       // Others may have asked the same in the meantime.
-      const rows = answers.get(key) ?? (await queryWithin(history, signal, sql, parameters));
+      const rows = answers.get(key) ?? (await ask());
       answers.set(key, rows);
       return rows;
     };
@@ -129,16 +145,48 @@ async function openVersion({ historyFile }: Workspace, version: string, tables: 
     allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
   });
   await history.show(tables);
+  // The history itself is read-only.
+  await history.connection.run("ATTACH ':memory:' AS kept (READ_WRITE, COMPRESS)");
   const answers = new LRUCache<string, unknown[]>({
     maxSize: ANSWERS_KEPT,
     maxEntrySize: LARGEST_KEPT,
     sizeCalculation: ({ length }) => Math.max(1, length),
   });
-  return { version, history, answers, users: 0 };
+  return { version, history, answers, ranges: new RangeTables(), users: 0 };
+}
+
+/** The changes of the ranges asked for last. Sorting, searching and filtering the lists of a range read the same table. */
+class RangeTables {
+  /** Their names by the query that made them; the one that was used last comes last. */
+  readonly #names = new Map<string, string>();
+  readonly #oneAtATime = pLimit(1);
+  #made = 0;
+
+  /** The name of the table with these rows, which `run` makes if there is none. */
+  named(rows: string, run: (sql: string) => Promise<unknown>): Promise<string> {
+    return this.#oneAtATime(async () => {
+      const name = this.#names.get(rows) ?? `kept.rows_${this.#made++}`;
+      if (!this.#names.has(rows)) await run(`CREATE TABLE ${name} AS ${rows}`);
+      this.#names.delete(rows);
+      this.#names.set(rows, name);
+      for (const [oldest, dropped] of [...this.#names].slice(0, -RANGE_TABLES)) {
+        // A query that is reading it keeps what it reads.
+        await run(`DROP TABLE ${dropped}`);
+        this.#names.delete(oldest);
+      }
+      return name;
+    });
+  }
 }
 
 /** Runs a query on its own connection, until it takes too long or nobody waits for it anymore. */
-async function queryWithin(history: History, left: AbortSignal, sql: string, parameters: Parameters) {
+async function queryWithin(
+  history: History,
+  left: AbortSignal,
+  sql: string,
+  parameters: Parameters = {},
+  rangeChanges?: string,
+) {
   const own = await history.beside();
   const late = timeLimit(LONGEST_MS);
   // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
@@ -146,6 +194,8 @@ async function queryWithin(history: History, left: AbortSignal, sql: string, par
     if (left.aborted || late.aborted) own.connection.interrupt();
   }, INTERRUPT_EVERY_MS);
   try {
+    if (rangeChanges !== undefined)
+      await own.connection.run(`CREATE TEMP VIEW range_changes AS FROM ${rangeChanges}`);
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
     left.throwIfAborted();

@@ -56,14 +56,12 @@ export async function serveAssistant(
     timeoutMs: LONGEST_QUERY_MS,
     dataDir: workspace.dataDir,
   });
-  const closing = new AbortController();
-  const asker = { client: 'assistant', signal: AbortSignal.any([runtime.signal, closing.signal]) };
+  const asker = { client: 'assistant', signal: runtime.signal };
   const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
   const handle = serveStdio(() => mcpServer({ sources, queries, asker }), {
     onerror: ({ message }) => runtime.output.note(message),
   });
   await left;
-  closing.abort();
   await handle.close();
   await queries.close();
   sources.history.close();

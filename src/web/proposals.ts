@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import pLimit from 'p-limit';
 import type { CurrentSelection } from '../agents/current-selection.js';
 import { limitWords, type PlanBasis, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
@@ -21,17 +22,22 @@ const MOST_NEXT = 20;
 
 /** Selects the pages to flag for agents, as `readership improve` does. */
 export class Proposals {
+  readonly #oneAtATime = pLimit(1);
   readonly #sitemaps = new LRUCache<string, Sitemap>({
     max: 1,
     ttl: SITEMAP_KEPT_MS,
     fetchMethod: async (source) => (source === '' ? undefined : readSitemap(source, timeLimit(10_000))),
   });
+  readonly #bases = new LRUCache<string, PlanBasis>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
   /** The pages flagged now, with their prompts; with a path, only that page. */
   async of(reader: HistoryReader, project: ProjectSettings, now: Date, path = '') {
-    const { flagged, next, leftOut, toPlan } = await this.#plan(reader, project, now, path);
+    const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
+      this.#plan(reader, project, now, path),
+    );
+    // Not remembered, because a template of the prompt may change meanwhile.
     const shown = (page: ConsideredPage) => {
       const proposal = proposalOf(project.id, page, this.workspace);
       const { why, despite, instruction, prompt } = proposal;
@@ -63,16 +69,22 @@ export class Proposals {
   }
 
   /** The pages flagged now, and those that wait only for room. */
-  select(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<CurrentSelection> {
-    return this.#plan(reader, project, now, '');
+  async select(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<CurrentSelection> {
+    return this.#oneAtATime(() => this.#plan(reader, project, now, ''));
   }
 
-  /** What plans are made from. The ranking of a day stays the same, so its answers are kept with the history. */
+  /** What plans are made from. Most of a plan's time goes into reading it. */
   async basis(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<PlanBasis> {
     const { improve } = this.workspace.settings;
-    const ranking = await readRanking(reader, project.id, improve, startOfDay(dayOf(now)));
+    const today = dayOf(now);
+    const key = JSON.stringify([reader.version, project.id, today]);
+    const known = this.#bases.get(key);
+    if (known !== undefined) return known;
+    const ranking = await readRanking(reader, project.id, improve, startOfDay(today));
     const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
-    return { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
+    const basis = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
+    this.#bases.set(key, basis);
+    return basis;
   }
 
   async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {

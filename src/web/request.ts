@@ -1,7 +1,7 @@
 import { HTTPException } from 'hono/http-exception';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import { readSql } from '../columns.js';
-import { filledIn, type Parameters, type Row, rowSchema } from '../history/duckdb.js';
+import { type Parameters, type Row, rowSchema } from '../history/duckdb.js';
 import type { Visitor } from './access.js';
 import { type Asker, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
@@ -19,9 +19,9 @@ export const openSources = (workspace: Workspace, runtime: Runtime) => ({
   proposals: new Proposals(workspace),
 });
 
-/** The rows of a query in `queries/`. DuckDB simplifies a query for values that it has, not for parameters. */
+/** The rows of a query in `queries/`. */
 export const rowsOf = (reader: HistoryReader, name: string, parameters: Parameters): Promise<Row[]> =>
-  reader.query(filledIn(readSql(import.meta.url, `queries/${name}.sql`), parameters), rowSchema);
+  reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
 /** Who requests a page. */
 export type Visit = Visitor & Asker;

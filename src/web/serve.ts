@@ -7,8 +7,9 @@ import { setFlagsFromString } from 'node:v8';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import type { WebContext, WebEnv } from './access.js';
-import { addRoutes, type App, openApp, PAGES, type WebOptions } from './app.js';
+import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
+import { requestOf } from './request.js';
 
 /** The headers of every response that does not set its own. */
 const HEADERS = {
@@ -26,6 +27,8 @@ const HEADERS = {
 /** A running web app. */
 export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
+/** How often a server looks for a new version of the history to warm up. */
+const LOOKED_EVERY_MS = 60_000;
 /** A response that its client does not read for once or twice this time is ended. */
 const UNREAD_MS = 12_000;
 
@@ -44,13 +47,26 @@ export async function serveWeb(options: WebOptions) {
     const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another with --${what}.`;
     throw new ConfigurationError(words, { cause });
   });
+  const last = { version: '' };
+  const closing = new AbortController();
+  const signal = AbortSignal.any([options.runtime.signal, closing.signal]);
+  // Pages say what is wrong with the history.
+  const warmUp = () => warm(app, signal, last).catch(() => undefined);
+  // The address is known at once; whoever opens it in the first seconds waits for the page that they asked for.
+  let warming = warmUp();
+  const timer = setInterval(() => {
+    warming = warming.then(warmUp);
+  }, LOOKED_EVERY_MS).unref();
   const base = url ?? `http://${inUrl(host)}:${server.port}`;
   return {
     /** Contains the key of the link if people sign in with it. */
     address: access.linkToken === undefined ? `${base}/` : `${base}/?token=${access.linkToken}`,
     port: server.port,
     close: async (): Promise<void> => {
+      clearInterval(timer);
+      closing.abort();
       await server.close();
+      await warming;
       await sending.close();
       sources.history.close();
     },
@@ -95,4 +111,22 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
     return problem(c, 503, 'This page failed. The log of readership serve says why.');
   });
   return hono;
+}
+
+/** Pages that read all days, and what is the same for every section. */
+const WARMED_TOO = ['/section?section=/', '/?range=all', '/pages?range=all&per=section'];
+
+/** Renders every page once for a version of the history other than the `last` one, so that its first visitors do not wait. */
+function warm(app: App, signal: AbortSignal, last: { version: string }): Promise<void> {
+  // Not the signal itself, because a history removes the limit of listeners of the one that it is given.
+  const visit = { isEditor: false, client: '', signal: AbortSignal.any([signal]) };
+  return app.sources.history.with(visit, async (reader) => {
+    if (reader.version === last.version) return;
+    last.version = reader.version;
+    for (const path of [...PAGES.map((page) => page.path), ...WARMED_TOO]) {
+      if (signal.aborted) return;
+      const address = new URL(path, 'http://page');
+      await pageOf(app, address, await requestOf(address, visit, reader, app)).catch(() => undefined);
+    }
+  });
 }

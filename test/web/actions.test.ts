@@ -1,9 +1,23 @@
+import { addDays } from 'date-fns';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { openHistory } from '../../src/history/history.js';
+import { emptyState } from '../../src/state/open.js';
 import { hashPassword } from '../../src/web/access.js';
+import { Proposals } from '../../src/web/proposals.js';
 import { otherProcess } from '../state/other-process.js';
-import { askAt, cookieIn, serveSite, signInAt, type Site, storedSite, submitAt } from './site.js';
+import {
+  askAt,
+  cookieIn,
+  NOW,
+  serveSite,
+  signInAt,
+  type Site,
+  storedSite,
+  submitAt,
+  workspaceIn,
+} from './site.js';
 
 let directory: string;
 let site: Site;
@@ -219,5 +233,21 @@ describe('an action', () => {
     expect(text.match(/<article class="card proposal"/g)).toHaveLength(1);
     expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
     expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: fewer than/);
+    // However many pages could be flagged, they are read once a day.
+    const workspace = await workspaceIn(directory);
+    const history = await openHistory(workspace.historyFile);
+    const query = vi.spyOn(history, 'query');
+    const reader = {
+      query: history.query.bind(history),
+      storedDays: history.storedDays.bind(history),
+      state: emptyState(),
+      version: '1',
+    };
+    const proposals = new Proposals(workspace);
+    for (const project of workspace.projects)
+      for (const now of [NOW, addDays(NOW, 1)])
+        for (const path of ['', '/quickstart', '/nowhere']) await proposals.of(reader, project, now, path);
+    expect(query.mock.calls.filter(([sql]) => sql.includes('ranked AS'))).toHaveLength(2);
+    history.close();
   });
 });

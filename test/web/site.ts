@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { request } from 'undici';
+import { vi } from 'vitest';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
@@ -63,7 +65,7 @@ export const changeSite = (directory: string, ...changes: readonly string[]): Pr
   changeFilled(join(directory, 'data/history.duckdb'), ...changes);
 
 /** The workspace in a directory, without secrets. */
-const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeOf(directory));
+export const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeOf(directory));
 
 function runtimeOf(directory: string, { signal } = new AbortController()) {
   const environment = { PATH: process.env['PATH'], READERSHIP_API_KEY: WEB_KEY };
@@ -85,14 +87,32 @@ export async function freePort(): Promise<number> {
 export async function serveSite(directory: string, settings: Partial<ServeSettings> = {}) {
   const errors: string[] = [];
   const stopped = new AbortController();
-  const workspace = await workspaceIn(directory);
+  const found = await workspaceIn(directory);
+  let isStarted = false;
+  let reads = 0;
+  const workspace = {
+    ...found,
+    get historyFile() {
+      reads += 1;
+      return isStarted ? found.historyFile : join(directory, 'none.duckdb');
+    },
+  };
   const runtime = runtimeOf(directory, stopped);
+  // A server warms up all its pages at once and each minute, of which a test asks for a few: there is no history at first,
+  // and the minutes do not pass.
+  const isTimeReal = !vi.isFakeTimers();
+  if (isTimeReal) vi.useFakeTimers({ toFake: ['setInterval'] });
   const web = await serveWeb({
     workspace,
     runtime,
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
+  }).finally(() => {
+    if (isTimeReal) vi.useRealTimers();
   });
+  // Looked for, and opened.
+  while (reads < 2) await setImmediate();
+  isStarted = true;
   // The garbage of the other test files in this process may grow again.
   setFlagsFromString('--heap-growing-percent=0');
   open.add(web);

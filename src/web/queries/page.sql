@@ -23,4 +23,4 @@ SELECT
 FROM
   (SELECT min(day) AS first_read, max(day) AS last_read FROM page_views WHERE project = $project AND page = $path AND human + ai > 0)
   CROSS JOIN (SELECT days_loaded, days_before FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := 'site', project_id := $project) WHERE project = $project) AS site
-  LEFT JOIN (FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project) WHERE project = $project AND path = $path) AS page ON true
+  LEFT JOIN (FROM range_changes WHERE project = $project AND path = $path) AS page ON true

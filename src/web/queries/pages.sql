@@ -23,7 +23,7 @@ WITH
       if(total_before > 0 AND total_change IS NULL, NULL, all_sides) AS sides,
       round(human - coalesce(human_before, 0) * sides)::BIGINT AS human_gained,
       round(ai - coalesce(ai_before, 0) * sides)::BIGINT AS ai_gained
-    FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project) LEFT JOIN moved USING (path)
+    FROM range_changes LEFT JOIN moved USING (path)
     WHERE project = $project
   ),
 

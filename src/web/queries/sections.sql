@@ -4,7 +4,7 @@ SELECT section, sum(views)::BIGINT AS views
 FROM
   (
     SELECT section_of(path) AS section, human + ai AS views
-    FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project)
+    FROM range_changes
     WHERE project = $project AND is_page AND path LIKE '/%/%'
     UNION ALL
     SELECT $section, NULL

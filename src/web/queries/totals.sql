@@ -27,6 +27,6 @@ SELECT
 FROM
   (SELECT days_loaded, days_before FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := 'site', project_id := $project) WHERE project = $project) AS site
   LEFT JOIN (
-    FROM changes($from, $to, $days_earlier, months_earlier := $months_earlier, per := $per, project_id := $project)
+    FROM range_changes
     WHERE project = $project AND ($section = '' OR path = $section)
   ) AS views ON true
