@@ -40,7 +40,7 @@ it('the built program calls usual what was usual before an outage, and marks wha
     `UPDATE days SET human = 0, ai = 0, total = 0, pages = 0 WHERE day BETWEEN '2026-10-19' AND '2026-11-05'`,
   );
   const after = await weekly();
-  expect(after.detail).toContain('Not compared: the week before had no views on Nov 2 – 5.');
+  expect(after.detail).toContain('The week before had no views on Nov 2 – 5, so no change is shown.');
   for (const audience of ['human', 'ai'] as const) {
     const { low = 0, high = 0 } = before[audience].usual ?? {};
     expect(low).toBeGreaterThan(10_000);

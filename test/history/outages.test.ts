@@ -170,15 +170,19 @@ describe('the weekly report', () => {
     await empty('2026-10-20', '2026-11-06');
     const { text } = await report();
     expect(text.match(range)).toHaveLength(2);
-    expect(text).toContain('Not compared: the week before had no views on Nov 2 – 6.');
+    expect(text).toContain('The week before had no views on Nov 2 – 6, so no change is shown.');
     expect(text).not.toContain('from the week before');
     expect(text).not.toContain('rose');
   });
 
-  it('calls nothing usual, and says why no page moved', async () => {
+  it('says why it calls nothing usual, and why no page moved', async () => {
     await empty('2026-10-01', '2026-11-08');
     await history.run(`DELETE FROM days WHERE day = '2026-09-22'`);
-    expect((await report()).text).not.toMatch(/above|below|usual \d/);
+    const { text } = await report();
+    expect(text).toContain(
+      'Of the weeks before, six had days without any view and one is not fully loaded: five are left, too few to say what is usual.',
+    );
+    expect(text).not.toMatch(/above|below|usual \d/);
     await empty('2026-11-09', '2026-11-11');
     const { text: now, model } = await report();
     expect(now).toContain('No views were counted on Nov 9 – 11, so the pages that moved are not listed.');

@@ -9,7 +9,7 @@ const weekOf = (ago: number, days_loaded = 7) => ({
 });
 const breakAt = (ago: number) => ({ day: addDays(FIRST, -ago), text: 'x', path: '*', is_break: true });
 
-const ROW = { week: FIRST, audience: 'human', weeks: 20, leader: 'ai' } as const;
+const ROW = { week: FIRST, audience: 'human', weeks_used: 8, weeks: 20 } as const;
 /** What is usual for people in that week. */
 const usualOf = (range: { low: number | null; high: number | null }, changes = {}) => [
   { ...ROW, expected: 600, is_record: false, ...range, ...changes },
@@ -17,7 +17,7 @@ const usualOf = (range: { low: number | null; high: number | null }, changes = {
 
 /** The week from `FIRST` on, compared with the weeks given. */
 const compared = (weeks: WeekRows['weeks'], changes: Partial<WeekRows> = {}) =>
-  compareWeeks({ weeks, daily_views: [], usual: [], notes: [], ...changes }, FIRST) ??
+  compareWeeks({ weeks, daily_views: [], usual: [], causes: [], notes: [], ...changes }, FIRST) ??
   expect.fail('not loaded');
 
 describe('a week', () => {
@@ -29,17 +29,29 @@ describe('a week', () => {
     expect(compared([weekOf(2), weekOf(0)])).toMatchObject({ before: null, weekBefore: null });
   });
 
-  it('has the full weeks before it, and who leads', () => {
-    const { earlier, leader } = compared([4, 3, 1, 0].map((ago) => weekOf(ago)));
+  it('has the pages that changed most for each audience, if the site has more than one', () => {
+    const human = { audience: 'human' as const, path: '/a', is_page: true, days: [] };
+    const ai = { audience: 'ai' as const, path: '/b', is_page: true, days: [] };
+    const causes = [human, ai];
+    const week = compared([weekOf(0)], { causes });
+    expect([week.human.causes, week.ai.causes]).toEqual([[human], [ai]]);
+    const onePage = causes.map((cause) => ({ ...cause, path: '/' }));
+    expect(compared([weekOf(0)], { causes: onePage }).ai.causes).toEqual([]);
+  });
+
+  it('is typical of those before it only as far as none is missing', () => {
+    const { earlier, typical } = compared([4, 3, 1, 0].map((ago) => weekOf(ago)));
     expect(earlier.map(({ week }) => week)).toEqual([1, 3, 4].map((ago) => addDays(FIRST, -7 * ago)));
-    expect(leader).toBeNull();
-    expect(compared([weekOf(0)], { usual: usualOf({ low: null, high: null }) }).leader).toBe('ai');
+    expect(typical.map(({ week }) => week)).toEqual([FIRST, addDays(FIRST, -7)]);
+    expect(compared([weekOf(2), weekOf(0)]).typical).toHaveLength(1);
   });
 
   it('is not compared across a break, from the day after the earlier week began to its own last day', () => {
     const weeks = [2, 1, 0].map((ago) => weekOf(ago));
     const isBroken = (ago: number) => compared(weeks, { notes: [breakAt(ago)] }).broken !== null;
     expect([8, 7, 6, 0, -6, -7].map(isBroken)).toEqual([false, false, true, true, true, false]);
+    // The weeks from the break on are still typical.
+    expect(compared(weeks, { notes: [breakAt(7)] }).typical).toHaveLength(2);
     expect(compared(weeks, { notes: [breakAt(7)] }).earlier).toHaveLength(1);
     expect(compared(weeks, { notes: [breakAt(6)] }).earlier).toEqual([]);
     expect(compared(weeks, { notes: [{ ...breakAt(3), path: '/docs/*' }] }).broken).toBeNull();
@@ -49,13 +61,15 @@ describe('a week', () => {
   it.each([
     [
       { low: 200, high: 800 },
-      { low: 200, high: 800 },
+      { usual: { low: 200, high: 800, weeks: 8 }, noUsual: null },
     ],
-    [{ low: 200, high: 801 }, null],
-    [{ low: null, high: null }, null],
+    [{ low: 200, high: 801 }, { noUsual: 'varies too much to say what is usual' }],
+    [{ low: 100, high: 499 }, { noUsual: 'too few views to say what is usual' }],
+    [{ low: 100, high: 500 }, { noUsual: 'varies too much to say what is usual' }],
+    [{ low: null, high: null }, { noUsual: null }],
   ])('with the range %j is expected in %j', (range, usual) => {
     const given = { usual: usualOf(range) };
-    expect(compared([weekOf(0)], given).human.usual).toEqual(usual);
+    expect(compared([weekOf(0)], given).human).toMatchObject({ usual: null, ...usual });
     expect(compared([weekOf(0, 6)], given).human.usual).toBeNull();
   });
 
@@ -124,15 +138,18 @@ describe('a burst', () => {
   });
 
   it.each([
-    ['this week', { [-6]: 900 }, { now: 600, before: 600, days: 6 }],
-    ['on its first day', { 0: 900 }, { now: 600, before: 600, days: 6 }],
-    ['the week before', { 7: 900 }, { now: 600, before: 600, days: 6 }],
-    ['two weeks before', { 8: 900 }, { now: 700, before: 700, days: 7 }],
-  ])('%s is left out of the comparison, of both weeks', (when, changes, same) => {
+    ['this week', { [-6]: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['on its first day', { 0: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['the week before', { 7: 900 }, { now: 600, before: 600, days: 6 }, [700, 700]],
+    ['two weeks before', { 8: 900 }, { now: 700, before: 700, days: 7 }, [700, 700]],
+  ])('%s is left out of the comparison, of both weeks', (when, changes, same, typical) => {
     const week = site(even, changes);
     expect(week.human.same).toEqual(same);
+    expect(week.typical.slice(0, 2).map(({ human }) => human)).toEqual(typical);
+    expect(week.typical.map(({ ai }) => ai)).toEqual(week.typical.map(() => 70));
     const isNow = when === 'this week' || when === 'on its first day';
     expect(week.human.bursts).toHaveLength(isNow ? 1 : 0);
+    expect(week.human.burstsBefore).toHaveLength(when === 'the week before' ? 1 : 0);
     expect(week.ai.leftOut.size).toBe(0);
   });
 

@@ -3,7 +3,7 @@ import { AUDIENCES, type Audience } from '../../format/audience.js';
 import type { DayRow, UsualRow, WeeklyRows, WeekRow } from './rows.js';
 
 /** What a week is compared by. Weeks and days oldest first. */
-export type WeekRows = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'notes'>;
+export type WeekRows = Pick<WeeklyRows, 'weeks' | 'daily_views' | 'usual' | 'causes' | 'notes'>;
 
 /** A week and the weeks before it. A full week has all seven days loaded; what it is compared with has no outage either. */
 export type WeekComparison = NonNullable<ReturnType<typeof compareWeeks>>;
@@ -23,6 +23,7 @@ export function compareWeeks(history: WeekRows, firstDay: Day) {
   const earlier = weeks
     .filter((row) => row.week < firstDay && row.week >= (broken?.day ?? row.week) && isBasis(row))
     .toReversed();
+  const withoutGap = earlier.filter(({ week }, index) => week === addDays(firstDay, -7 * (index + 1)));
   const isComparable = isFull(thisWeek) && weekBefore !== null && isBasis(weekBefore);
   const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
   const before = isComparable && !isAcrossBreak ? weekBefore : null;
@@ -38,11 +39,29 @@ export function compareWeeks(history: WeekRows, firstDay: Day) {
     broken: isComparable && isAcrossBreak ? broken : null,
     /** Earlier full weeks without an outage since the last break, newest first. */
     earlier,
-    /** The audience with clearly more views, as in the macro `usual_range`. */
-    leader: history.usual.find(({ week }) => week === firstDay)?.leader ?? null,
+    /** Why nothing is called usual; null if enough weeks show it, or if the history is too young. */
+    tooFewWeeks: isFull(thisWeek) ? tooFewWeeks(history, earlier, firstDay, broken?.day) : null,
+    /** This week and those before it without a gap or break, newest first, without bursts. */
+    typical: [thisWeek, ...withoutGap].map((week) => withoutBursts(week, bursts)),
     human: weekOf('human'),
     ai: weekOf('ai'),
   };
+}
+
+/** As in the macro `usual_range`. */
+const WEEKS_BEFORE = 12;
+const WEEKS_LEAST = 8;
+
+/** How many of the weeks before cannot show what is usual, where they would be enough otherwise; null elsewhere. */
+function tooFewWeeks({ weeks }: WeekRows, earlier: readonly WeekRow[], firstDay: Day, brokenOn?: Day) {
+  const farthest = addDays(firstDay, -7 * WEEKS_BEFORE);
+  const since = [farthest, weeks[0]?.week ?? firstDay, brokenOn ?? farthest].toSorted().at(-1) ?? firstDay;
+  const all = Math.floor(daysBetween(since, firstDay) / 7);
+  const before = weeks.filter(({ week }) => week >= since && week < firstDay);
+  const left = earlier.filter(({ week }) => week >= since).length;
+  if (left >= WEEKS_LEAST || all < WEEKS_LEAST) return null;
+  const withOutage = before.filter(({ outages }) => outages.length > 0).length;
+  return { left, withOutage, notLoaded: all - left - withOutage };
 }
 
 const BURST_TIMES = 3;
@@ -76,9 +95,18 @@ function burstsOf(days: readonly DayRow[], audience: Audience) {
   return found.filter((one) => found.filter(({ week }) => week === one.week).length <= BURST_DAYS);
 }
 
+/** A week as it would have been if each burst had been a usual day. */
+function withoutBursts({ week, human, ai }: WeekRow, bursts: readonly Burst[]) {
+  const excess = (audience: Audience): number =>
+    bursts
+      .filter((burst) => burst.audience === audience && burst.day >= week && burst.day < addDays(week, 7))
+      .reduce((sum, { views, usual }) => sum + views - usual, 0);
+  return { week, human: human - excess('human'), ai: ai - excess('ai') };
+}
+
 /** The views of an audience, and what they can be compared with. */
 function audienceWeek(
-  { daily_views, usual: usualRows }: WeekRows,
+  { daily_views, usual: usualRows, causes }: WeekRows,
   audience: Audience,
   thisWeek: WeekRow,
   isCompared: boolean,
@@ -90,11 +118,12 @@ function audienceWeek(
   const days = daily_views.filter(isWithin).map((day) => day[audience] ?? 0);
   const bursts = allBursts.filter((burst) => burst.audience === audience && isWithin(burst));
   const burstsNow = bursts.filter(({ day }) => day >= firstDay);
+  const isOnePage = new Set(causes.map(({ path }) => path)).size === 1;
   /** Weekdays that are left out of both weeks, because one of them had a burst. */
   const leftOut = new Set(isCompared ? bursts.map(({ day }) => daysBetween(start, day) % 7) : []);
   const row = usualRows.find((one) => one.week === firstDay && one.audience === audience);
-  const usual = days_loaded === 7 ? usualOf(row) : null;
-  const excess = sum(burstsNow.map((burst) => burst.views - burst.usual));
+  const { usual, noUsual } = usualOf(days_loaded === 7 ? row : undefined);
+  const { [audience]: steady } = withoutBursts(thisWeek, allBursts);
   return {
     audience,
     firstDay,
@@ -104,10 +133,15 @@ function audienceWeek(
     /** The views of the fourteen days. */
     days,
     bursts: burstsNow,
+    burstsBefore: bursts.filter(({ day }) => day < firstDay),
     leftOut,
+    /** None on a site with a single page, where every change is of that page. */
+    causes: isOnePage ? [] : causes.filter((cause) => cause.audience === audience),
     usual,
+    /** Why there is no usual range, if enough weeks are known. */
+    noUsual,
     /** The position relative to the usual range, without bursts. */
-    place: usual === null ? 'unknown' : placeIn(usual, views - excess),
+    place: usual === null ? 'unknown' : placeIn(usual, steady),
     expected: row?.expected ?? null,
     /** For a record, the number of weeks over which it is the highest; otherwise null. */
     record: row?.is_record === true && burstsNow.length === 0 ? row.weeks : null,
@@ -124,10 +158,15 @@ export const sum = (values: readonly number[]): number => values.reduce((total, 
 
 /** A range whose ends differ by more says nothing. */
 const WIDEST_RANGE = 4;
+const FEW_VIEWS = 500;
 
-/** The range in which nine in ten weeks are expected; null if too few weeks are known, or if they vary too much. */
-function usualOf({ low = null, high = null }: Partial<UsualRow> = {}) {
-  return low === null || high === null || high > WIDEST_RANGE * low ? null : { low, high };
+/** The range in which nine in ten weeks are expected, or why there is none; neither if too few weeks are known. */
+function usualOf(row: UsualRow | undefined) {
+  const { low = null, high = null, weeks_used: weeks = null } = row ?? {};
+  if (low === null || high === null || weeks === null) return { usual: null, noUsual: null };
+  if (high <= WIDEST_RANGE * low) return { usual: { low, high, weeks }, noUsual: null };
+  const why = high < FEW_VIEWS ? 'too few views' : 'varies too much';
+  return { usual: null, noUsual: `${why} to say what is usual` };
 }
 
 const placeIn = ({ low, high }: { low: number; high: number }, views: number) =>

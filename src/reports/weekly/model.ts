@@ -27,6 +27,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     moved: movedRows.filter(({ changed }) => changed.length > 0),
     pullRequests: agentWork?.counts.ready ?? 0,
     isReviewNews: agentWork?.isNews === true,
+    coverage,
   });
   const mostRead = mostReadRows.map((page) => mostReadOf(page, week, movedRows));
   const counts = mostReadRows.flatMap(({ human, ai }) => [human, ai]);
@@ -57,13 +58,14 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   };
 }
 
-function figuresOf({ views, same, firstDay, leftOut, usual, place }: AudienceWeek) {
+function figuresOf({ views, same, firstDay, leftOut, usual, noUsual, place }: AudienceWeek) {
   return {
     views,
     change: same === null ? UNKNOWN : changeOf(same.now, same.before),
     /** The weekdays that the change leaves out because of a burst, in this week or the week before. */
     without: weekdaysOf(leftOut, firstDay) || null,
     usual,
+    noUsual,
     place,
   };
 }

@@ -14,6 +14,12 @@ export interface WeekFact {
   readonly key: string;
   /** The number of views it is about. */
   readonly stake: number;
+  /** Whether both totals with their change say the same, but for the cause. */
+  readonly isInTotals?: boolean;
+  /** The cause as it is said; empty if it is unknown. */
+  readonly cause?: Phrase[] | string;
+  /** The audience and page that the sentence names as its cause. */
+  readonly page?: string | undefined;
   readonly words: Phrase[];
 }
 

@@ -50,11 +50,17 @@ const usual = z.object({
   low: count.nullable(),
   high: count.nullable(),
   expected: z.number().nullable(),
+  weeks_used: count.nullable(),
   /** Full weeks known, including this one. */
   weeks: count,
   is_record: z.boolean(),
-  /** The audience with clearly more views. */
-  leader: audienceColumn.nullable(),
+});
+/** A page, or another address, whose views rose or fell most: those of the fourteen days to the end of the week. */
+const cause = z.object({
+  audience: audienceColumn,
+  path: z.string(),
+  is_page: z.boolean(),
+  days: z.array(count).length(14),
 });
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
 /** The views of files and system addresses: the most viewed of them, and of those for AI. */
@@ -83,6 +89,7 @@ export const weeklyRows = z.object({
     mostRead: z.array(mostRead),
   }),
   usual: z.array(usual),
+  causes: z.array(cause),
   notes: z.array(noteRow),
   moved: z.array(moved),
   /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
