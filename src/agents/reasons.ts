@@ -2,11 +2,17 @@ import { z } from 'zod';
 import { dayColumn } from '../columns.js';
 import type { Day } from '../day.js';
 import { longDay } from '../format/days.js';
-import { inWords, percentOf, thousands } from '../format/numbers.js';
+import { counted, inWords, percentOf, thousands } from '../format/numbers.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
 
 /** For a page that nothing is known of. */
 export const NO_EVIDENCE: Evidence = { weekly_human: 0, weekly_ai: 0, trend: null, weeks: [] };
+
+/** The views of a page on its last complete days, up to `until`, and those that are usual on these weekdays. */
+const lately = z.object({ days: z.int(), until: dayColumn, views: z.int(), usual: z.int() });
+export type Lately = z.infer<typeof lately>;
+/** Unknown if the last days are not all loaded; 0.4 did not store it. */
+const latelyIfKnown = lately.nullable().default(null);
 
 const rankedReason = evidenceRow.extend({
   /** `next`: the page qualifies as well, and waits only for room. */
@@ -16,13 +22,15 @@ const rankedReason = evidenceRow.extend({
   pages: z.int(),
   /** Their number. */
   weeks: z.int(),
+  lately: latelyIfKnown,
 });
 const days = z.int();
 
 const reasonSchema = z.discriminatedUnion('code', [
   rankedReason,
-  z.object({ code: z.enum(['not-plain', 'excluded', 'not-in-sitemap', 'few-weeks', 'gone']) }),
+  z.object({ code: z.enum(['not-plain', 'excluded', 'not-in-sitemap', 'few-weeks']) }),
   z.object({ code: z.literal('variant'), of: z.string(), has_job: z.boolean() }),
+  z.object({ code: z.literal('gone'), lately: latelyIfKnown }),
   z.object({ code: z.literal('few-views'), minimum: z.int() }),
   z.object({ code: z.enum(['few-days', 'few-days-by-people']), days }),
   z.object({ code: z.literal('has-job'), job: z.int(), state: z.string() }),
@@ -63,7 +71,7 @@ export function reasonWords(reason: Reason): string {
     case 'not-in-sitemap':
       return 'not in the sitemap';
     case 'gone':
-      return 'rarely viewed anymore';
+      return goneWords(reason.lately);
     case 'variant':
       return reason.has_job
         ? `translation or version of ${reason.of}, which has, or recently had, a job`
@@ -91,10 +99,18 @@ export function reasonWords(reason: Reason): string {
   }
 }
 
+function goneWords(lately: Lately | null): string {
+  if (lately === null) return 'rarely viewed anymore';
+  const views = lately.views === 0 ? 'no views' : `only ${counted(lately.views, 'view')}`;
+  return `${views} in ${daysWords(lately)} (usually ${thousands(lately.usual)})`;
+}
+
+const daysWords = ({ days, until }: Lately): string => `the ${inWords(days)} days to ${longDay(until)}`;
+
 /** Smaller changes in weekly views are called steady. */
 const STEADY = 0.05;
 
-function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks }: RankedReason): string {
+function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks, lately }: RankedReason): string {
   const [people, ai] = [Math.round(weekly_human), Math.round(weekly_ai)];
   const half = inWords(Math.floor(weeks / 2));
   const course =
@@ -105,6 +121,7 @@ function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks }: Ranke
         : `; the last ${half} weeks are ${trend < 0 ? 'down' : 'up'} ${percentOf(trend)} from the ${half} before`;
   return (
     `#${thousands(rank)} of ${thousands(pages)} pages: ${thousands(people + ai)} views in a typical week ` +
-    `(${thousands(people)} by people, ${thousands(ai)} by AI)${course}`
+    `(${thousands(people)} by people, ${thousands(ai)} by AI)${course}` +
+    (lately === null ? '' : `; ${thousands(lately.views)} in ${daysWords(lately)}`)
   );
 }

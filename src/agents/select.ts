@@ -1,9 +1,10 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
+import { dayColumn } from '../columns.js';
 import { pagePattern } from '../page.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
-import { NO_EVIDENCE, type Reason } from './reasons.js';
+import { type Lately, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
 import { sharedPath, type Variants } from './variants.js';
 
@@ -19,6 +20,11 @@ export const candidateRow = evidenceRow.extend({
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
   is_gone: z.boolean(),
+  /** Of the last complete days, whose number is the first; null if they are not all loaded. */
+  lately_days: z.int().nullable(),
+  lately_until: dayColumn.nullable(),
+  lately_views: z.int().nullable(),
+  lately_usual: z.int().nullable(),
 });
 export type Candidate = z.infer<typeof candidateRow>;
 
@@ -94,7 +100,8 @@ export function selectPages(
   const qualifying = considered.filter((page) => objections.get(page) === undefined);
   const ranked = (page: Candidate, code: 'flagged' | 'next'): ConsideredPage => {
     const { path, rank, all_pages: pages, weekly_human, weekly_ai, trend, weeks } = page;
-    const why = { code, rank, pages, weekly_human, weekly_ai, trend, weeks: weeks.length };
+    const lately = latelyOf(page);
+    const why = { code, rank, pages, weekly_human, weekly_ai, trend, weeks: weeks.length, lately };
     return { path, why, evidence: page, despite: rejected.get(path) };
   };
   const tooFew: Reason = isKnownLongEnough
@@ -165,11 +172,18 @@ function objection(
   const { path, is_gone } = page;
   const given = busy.get(path) ?? (only === undefined ? rejected.get(path) : undefined);
   if (given !== undefined) return given;
-  if (is_gone) return { code: 'gone' };
+  if (is_gone) return { code: 'gone', lately: latelyOf(page) };
   const { first, busy: other } = variants(path);
   if (first !== undefined && first !== path) return { code: 'variant', of: first, has_job: false };
   return other === undefined || other === path ? undefined : { code: 'variant', of: other, has_job: true };
 }
+
+const latelyOf = (page: Candidate): Lately | null => {
+  const { lately_days: days, lately_until: until, lately_views: views, lately_usual: usual } = page;
+  return days === null || until === null || views === null || usual === null
+    ? null
+    : { days, until, views, usual };
+};
 
 const MAX_LENGTH = 200;
 

@@ -31,13 +31,22 @@ async function planOf(views: string, { site = '600', more = '' } = {}) {
   return {
     flagged: flagged.map(({ path }) => path).toSorted(),
     leftOut: leftOut.map(({ path, why }) => `${path}: ${reasonWords(why)}`),
+    why: flagged.find(({ path }) => path === '/c')?.why,
   };
 }
 
 it('a page that was viewed a thousand times a day until last Wednesday is not flagged', async () => {
   const { flagged, leftOut } = await planOf("if(day <= DATE '2026-11-18', 1000, 0)");
   expect(flagged).toEqual(['/a', '/b']);
-  expect(leftOut).toEqual(['/c: rarely viewed anymore']);
+  expect(leftOut).toEqual(['/c: no views in the two days to Nov 22, 2026 (usually 2,000)']);
+});
+
+it('the reason for a page says how often it was viewed lately', async () => {
+  const { why } = await planOf("if(day <= DATE '2026-11-15', 1000, 800)");
+  expect(why && reasonWords(why)).toBe(
+    '#1 of 3 pages: 7,000 views in a typical week (7,000 by people, 0 by AI), steady over eight weeks; ' +
+      '5,600 in the seven days to Nov 22, 2026',
+  );
 });
 
 it.each([
@@ -48,7 +57,7 @@ it.each([
     { site: "if(day <= DATE '2026-11-20', 600, 60)" },
   ],
   [
-    'whose latest views have not arrived yet',
+    'whose latest views have not come yet',
     "if(day <= DATE '2026-11-20', 1000, 0)",
     {
       more: `

@@ -61,6 +61,7 @@ it('flags each page once, and no page that is gone, no file and no system addres
     ['/fr/guides/install', 'variant'],
     ['/v1/guides/install', 'variant'],
   ]);
+  expect(planned.flagged[0]?.why).toMatch(/; 3,500 in the seven days to /);
 
   const shown = await run('improve', '--verbose');
   expect(shown).toContain(

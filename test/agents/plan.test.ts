@@ -67,7 +67,9 @@ describe('the evidence for a page, from the history', () => {
     expect(flagged[0]?.evidence.weeks).toHaveLength(8);
     expect(flagged[0]?.evidence.weeks[0]).toEqual({ week: '2026-09-21', human: 9700, ai: 350 });
     const { leftOut } = await planFrom(stores, 'prj_sandbox', RULES, { ...AT, only: ['/moved'] });
-    expect(leftOut.map(({ why }) => why)).toEqual([{ code: 'gone' }]);
+    expect(leftOut.map(({ why }) => why)).toEqual([
+      { code: 'gone', lately: { days: 7, until: '2026-11-15', views: 14, usual: 280 } },
+    ]);
   });
 
   it('is read only for pages with enough views, although a person can name any', async () => {

@@ -18,6 +18,7 @@ const WHY: Reason = {
     weekly_ai: 2,
     trend: null,
     weeks: 8,
+    lately: null,
   },
 };
 

@@ -26,9 +26,15 @@ const page = (path: string, weekly_human: number, weekly_ai = 0, changes: Partia
     days_viewed_by_people: 56,
     is_gone: false,
     has_enough: true,
+    ...{ lately_days: null, lately_until: null, lately_views: null, lately_usual: null },
     all_pages: 1,
     ...changes,
   },
+});
+
+/** The views of the last days. */
+const lately = (lately_days: number, lately_views: number, lately_usual: number) => ({
+  ...{ lately_days, lately_until: day('2026-11-15'), lately_views, lately_usual },
 });
 
 /** Selects from pages in the order of the ranking. */
@@ -81,6 +87,13 @@ describe('which pages are flagged', () => {
     expect(flagged?.evidence.weeks).toHaveLength(8);
   });
 
+  it('with the views of the last days', () => {
+    const [flagged] = selectAll([page('/a', 1200, 300, lately(7, 1340, 1500))], RULES, FREE).flagged;
+    expect(flagged && reasonWords(flagged.why)).toMatch(
+      /, steady over eight weeks; 1,340 in the seven days to Nov 15, 2026$/,
+    );
+  });
+
   it('none with fewer than four whole weeks', () => {
     const young = page('/a', 900);
     const all = [{ ...young, weeks: young.weeks.slice(0, 3) }];
@@ -109,7 +122,14 @@ describe('which pages are left out, and why', () => {
       {},
       { only: ['/a'] },
     ],
-    ['rarely viewed anymore', page('/a', 100, 0, { is_gone: true })],
+    [
+      'only 12 views in the two days to Nov 15, 2026 (usually 350)',
+      page('/a', 100, 0, { is_gone: true, ...lately(2, 12, 350) }),
+    ],
+    [
+      'no views in the seven days to Nov 15, 2026 (usually 350)',
+      page('/a', 100, 0, { is_gone: true, ...lately(7, 0, 350) }),
+    ],
     ['has job 4, active', page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) }],
   ])('%s', (words, ...given) => {
     expect(whyNot(...given)).toEqual([expect.stringContaining(words)]);

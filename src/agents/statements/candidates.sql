@@ -1,7 +1,8 @@
 -- Grain: one row per page with enough views in its typical week, the most viewed first. That week is the median, by the
 -- views of people and AI together, of the last eight full weeks, or the average of the two in the middle. Weeks
--- without views count as 0. The first page is always among the rows, with the number of all pages. A page is gone if
--- its last seven complete days, or its last two, have far fewer views than is usual for it on these weekdays.
+-- without views count as 0. The first page is always among the rows, with the number of all pages. The `lately_` columns
+-- are the views of the last seven complete days, or of the last two if only these say that the page is gone, and what is
+-- usual for it on these weekdays.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -54,7 +55,7 @@ WITH
   ),
   -- The last two and the last seven days whose views have come, with the same weekdays of the seven weeks before.
   span AS (
-    SELECT length, weeks_ago, until - 7 * weeks_ago::INTEGER - days_back::INTEGER AS day
+    SELECT until, length, weeks_ago, until - 7 * weeks_ago::INTEGER - days_back::INTEGER AS day
     FROM
       (
         SELECT least(views_until, views_until + days_awaited + 1 - coalesce(delay_days, 1), $now::DATE - 1) AS until
@@ -67,7 +68,7 @@ WITH
     WHERE days_back < length
   ),
   site_span AS (
-    SELECT length, weeks_ago, sum(human + ai) AS site_views
+    SELECT until, length, weeks_ago, sum(human + ai) AS site_views
     FROM span JOIN site_days USING (day)
     WHERE project = $project AND NOT is_outage
     GROUP BY ALL
@@ -90,6 +91,7 @@ WITH
     SELECT
       path,
       length,
+      any_value(until) AS until,
       any_value(views) FILTER (weeks_ago = 0) AS latest_views,
       median(views) FILTER (weeks_ago > 0)
       * least(1, coalesce(any_value(others) FILTER (weeks_ago = 0) / nullif(median(others) FILTER (weeks_ago > 0), 0), 1)) AS usual,
@@ -103,7 +105,14 @@ WITH
     GROUP BY path, length
     HAVING bool_or(weeks_ago = 0) AND bool_or(weeks_ago > 0)
   ),
-  lately AS (SELECT path, bool_or(is_gone) AS is_gone FROM recent GROUP BY path),
+  lately AS (
+    SELECT
+      path,
+      bool_or(is_gone) AS is_gone,
+      first({length: length, until: until, views: latest_views, usual: usual} ORDER BY is_gone DESC, length DESC) AS span
+    FROM recent
+    GROUP BY path
+  ),
   across_break AS (
     SELECT DISTINCT ranked.path, true AS is_broken
     FROM ranked JOIN notes ON ranked.path GLOB notes.path
@@ -116,6 +125,10 @@ WITH
 SELECT
   ranked.*,
   coalesce(is_gone, false) AS is_gone,
+  lately.span.length AS lately_days,
+  lately.span.until AS lately_until,
+  lately.span.views::BIGINT AS lately_views,
+  round(lately.span.usual)::BIGINT AS lately_usual,
   if(
     bool_or(is_broken),
     NULL,
