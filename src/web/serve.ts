@@ -9,6 +9,7 @@ import { inUrl, listen } from '../http-server.js';
 import type { WebContext, WebEnv } from './access.js';
 import { addRoutes, type App, openApp, pageOf, PAGES, type WebOptions } from './app.js';
 import { BusyError } from './limits.js';
+import { proxyTest } from './origin.js';
 import { requestOf } from './request.js';
 
 /** The headers of every response that does not set its own. */
@@ -42,11 +43,14 @@ export async function serveWeb(options: WebOptions) {
   const { host, port, url } = options.settings;
   const app = await openApp(options);
   const { access, sending, sources } = app;
-  const server = await listen({ host, port, fetch: routed(app, options).fetch }).catch((cause: unknown) => {
-    const what = ['EADDRINUSE', 'EACCES'].includes(codeOf(cause) ?? '') ? 'port' : 'host';
-    const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another with --${what}.`;
-    throw new ConfigurationError(words, { cause });
-  });
+  const isProxy = proxyTest(options.settings);
+  const server = await listen({ host, port, fetch: routed(app, options).fetch, isProxy }).catch(
+    (cause: unknown) => {
+      const what = ['EADDRINUSE', 'EACCES'].includes(codeOf(cause) ?? '') ? 'port' : 'host';
+      const words = `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another with --${what}.`;
+      throw new ConfigurationError(words, { cause });
+    },
+  );
   const last = { version: '' };
   const closing = new AbortController();
   const signal = AbortSignal.any([options.runtime.signal, closing.signal]);

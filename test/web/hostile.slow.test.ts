@@ -169,6 +169,10 @@ describe('a server with a hostile visitor', () => {
       return socket;
     });
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    await vi.waitFor(() => {
+      const ended = sockets.filter(({ destroyed, readableEnded }) => destroyed || readableEnded);
+      expect(ended.length).toBeGreaterThanOrEqual(100);
+    }, AT_MOST_MS);
     for (const localAddress of ['127.0.0.1', '127.0.0.2']) {
       const dispatcher = new Agent({ localAddress });
       expect((await ask('/', { dispatcher })).status).toBe(200);
