@@ -1,3 +1,4 @@
+import { fromUnixTime } from 'date-fns';
 import type { z } from 'zod';
 import {
   ContractError,
@@ -6,8 +7,9 @@ import {
   RefusedError,
   TryLaterError,
 } from '../api/errors.js';
-import { parseRetryAfter } from '../api/retry-after.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/retry-after.js';
 import { Transport } from '../api/transport.js';
+import type { ResponseHeaders } from '../network.js';
 import { CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';
 import type { Day } from '../day.js';
 import { findPullRequest, repositoryAnswer } from './pull-request.js';
@@ -90,7 +92,7 @@ export class CodeHost {
   /** The answer in a response. Throws as `review` does. */
   #read<Value>(operation: Operation, response: RawResponse, schema: z.ZodType<Value>): Value {
     const { status, headers, body } = response;
-    const pauseMs = parseRetryAfter(headers['retry-after'], this.now());
+    const pauseMs = parseRetryAfter(headers['retry-after'], this.now()) ?? this.#untilReset(headers);
     // GitHub limits requests with 403, and not always with a header.
     const isLimited =
       status === 429 || (status === 403 && (pauseMs !== undefined || /rate limit/i.test(body)));
@@ -112,6 +114,15 @@ export class CodeHost {
         'the response is not that of this kind of code host. Check pullRequests in readership.yaml.',
       );
     }
+  }
+
+  /** GitHub and GitLab report remaining requests and the reset time in headers, under different names. */
+  #untilReset(headers: ResponseHeaders): number | undefined {
+    const { 'x-ratelimit-remaining': left = headers['ratelimit-remaining'] } = headers;
+    const { 'x-ratelimit-reset': reset = headers['ratelimit-reset'] } = headers;
+    if (left !== '0' || !/^\d+$/.test(String(reset))) return undefined;
+    const waitMs = fromUnixTime(Number(reset)).getTime() - this.now().getTime();
+    return Math.min(Math.max(0, waitMs), LONGEST_WAIT_MS);
   }
 
   #advice(status: number): string {

@@ -6,6 +6,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { pollStep } from '../../src/steps/poll.js';
 import { reply, serve } from '../serve.js';
+import { NOW } from '../sandbox/open-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 import { openCodeHost } from './open-code-host.js';
 
@@ -159,9 +160,11 @@ describe('a code host', () => {
     expect(job(3).pull_request_problem).toBeNull();
   });
 
+  const now = NOW.getTime() / 1000;
   it.each([
-    [{ 'retry-after': '900' }, 429, 900_000],
-    [{}, 403, 600_000, 'API rate limit exceeded for 192.0.2.1.'],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': `${now + 900}` }, 403, 900_000],
+    [{ 'ratelimit-remaining': '0', 'ratelimit-reset': `${now + 9e9}` }, 429, HOUR * 1000],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 403, 0],
     [{}, 429, 600_000],
     [{}, 502, 600_000],
     // GitHub's secondary limit, without a header.
