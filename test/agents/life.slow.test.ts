@@ -33,7 +33,7 @@ describe('the whole life of jobs, on the command line', () => {
     const { code, stdout } = await run('improve', '--verbose');
     expect(code).toBe(0);
     expect(stdout).toMatch(/rank +page +views a week +people +AI +change/);
-    expect(stdout).toMatch(/\/guides\/page-1 +on the list of pages that agents leave alone/);
+    expect(stdout).toMatch(/\/guides\/page-1 +excluded \(improve\.exclude\)/);
     expect(stdout).toContain('    | "/guides/page-2"');
     type Plan = Record<'flagged' | 'leftOut', { evidence: object }[]>;
     const [json] = JSON.parse((await run('improve', '--json')).stdout) as Plan[];
