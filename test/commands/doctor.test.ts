@@ -133,7 +133,11 @@ describe('readership doctor', () => {
     ['keeps all days', {}, /^pass {2}old days +one request covers all days since 2015-01-01: [\d,]+ views/m],
     ['caps its pages', { silentCap: 15 }, /^warn {2}page size +returns 15 rows at once instead of 250/m],
     ['has a limit', { largestLimit: 15 }, /^warn {2}page size +refuses a limit of 250; exports request 15/m],
-    ['always has more', { alwaysMore: true }, /^warn {2}second page +says that there are more rows after the last one/m],
+    [
+      'always has more',
+      { alwaysMore: true },
+      /^warn {2}second page +says that there are more rows after the last one/m,
+    ],
     [
       'totals each page',
       { pageTotals: true, silentCap: 10 },
