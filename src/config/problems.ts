@@ -123,12 +123,16 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
 const NOT_YAML = 'not valid YAML: check quotes, brackets, colons and indentation';
 
 /** Settings of 0.4 that are gone, and what holds instead. */
-const GONE: Readonly<Record<string, string>> = {
-  'history.maxWait':
+const GONE = new Map([
+  [
+    'history.maxWait',
     'is gone: a command waits for two minutes at most, and start until it may continue; delete it',
-  'improve.experiment':
+  ],
+  [
+    'improve.experiment',
     'is gone: pages that were held back get jobs, and job_effects has the views before and after a merge; delete it',
-};
+  ],
+]);
 
 /** Names of secrets, which somebody may write into the file. */
 const SECRET = /key|pass|secret|smtp|token/i;
@@ -142,7 +146,7 @@ function settingProblems(
     return issue.keys.map((key) => ({
       path: [...path, key],
       words:
-        GONE[nameOf([...path, key])] ??
+        GONE.get(nameOf([...path, key])) ??
         (SECRET.test(key)
           ? `${message}. A secret does not belong in this file: write it in .env next to it (docs/configuration.md)`
           : message),
