@@ -5,7 +5,7 @@ SELECT
   choice.code,
   choice.facts,
   choice.chosen_at,
-  choice.chosen_at >= $from::DATE AS newly_flagged,
+  choice.chosen_at >= least((SELECT max(day) FROM site_days WHERE project = $project) + 1, $to::DATE + 7) - 6 AS newly_flagged,
   {human: choice.weekly_human, ai: choice.weekly_ai, trend: (choice.facts ->> 'trend')::DOUBLE} AS weekly
 FROM
   choices AS choice

@@ -14,7 +14,8 @@ SELECT
   jobs.ended_at,
   jobs.note,
   jobs.merged_on,
-  jobs.planned_at >= $from::DATE AS newly_flagged,
+  -- In the last seven days, so that a page is new in one weekly report.
+  jobs.planned_at >= least((SELECT max(day) FROM site_days WHERE project = $project) + 1, $to::DATE + 7) - 6 AS newly_flagged,
   {human: weekly_human, ai: weekly_ai, trend: trend} AS weekly
 FROM jobs
 WHERE

@@ -20,7 +20,8 @@ import type { SiteRequest } from './request.js';
 /** The stages of a job, by title; it is in the first that fits. */
 const STAGES = Object.entries<(job: ShownJob) => boolean>({
   'Outcome unknown': ({ isLost }) => isLost,
-  Approved: ({ merged_on, state }) => merged_on === null && ['planned', 'sending', 'active'].includes(state),
+  'In progress': ({ merged_on, state }) =>
+    merged_on === null && ['planned', 'sending', 'active'].includes(state),
   'To check': ({ unclear }) => unclear !== null,
   'To review': isInReview,
   Merged: ({ merged_on }) => merged_on !== null,

@@ -547,7 +547,7 @@ it('Agents has each job once, in one stage of those counted at the top', async (
   const reopened = (await ask('/agents?project=prj_1')).text;
   await change('active', 'completed');
   const approved = (html: string) =>
-    idsIn(/<h2 id="stage-\d">Approved.*?(?=<h2 id=|$)/s.exec(html)?.[0] ?? '');
+    idsIn(/<h2 id="stage-\d">In progress.*?(?=<h2 id=|$)/s.exec(html)?.[0] ?? '');
   expect(approved(reopened).length).toBeGreaterThan(approved(text).length);
 });
 
