@@ -1,4 +1,4 @@
-import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import {
   DURATION_FORM,
@@ -168,6 +168,7 @@ const commandWith =
       command.action(() => {
         const isVariadic = inputs.at(-1)?.form.includes('...') === true;
         const other = isVariadic ? undefined : command.args[inputs.length];
+        if (other !== undefined && isDefault && inputs.length === 0) rejectName(other, parent);
         const why = 'options begin with --, and text with spaces needs quotes';
         if (other !== undefined) command.error(`error: unexpected argument '${other}': ${why}`);
         const options = command.opts<Given<Options>>();
@@ -183,8 +184,14 @@ const commandWith =
       });
   };
 
+/** The subcommand that a command runs without another name. */
+const defaults = new WeakMap<object, Command>();
+
+export const defaultOf = (parent: Command): Command | undefined => defaults.get(parent);
+
 /** From now on, the command shows the help of this subcommand for arguments that name no other: `report weekly --help`. */
 function makeDefault(subcommand: Command, parent: { outputHelp: () => void; args: string[] }): void {
+  defaults.set(parent, subcommand);
   const ownHelp = parent.outputHelp.bind(parent);
   parent.outputHelp = () => {
     if (parent.args.some((given) => !given.startsWith('-'))) subcommand.outputHelp();
@@ -219,4 +226,15 @@ function ruled<Made extends Argument | Option>(made: Made, { parse, choices }: I
   if (parse !== undefined) made.argParser(parse);
   if (choices !== undefined) made.choices(choices);
   return made;
+}
+
+/**
+ * Rejects what is not the name of a command. A default subcommand gets unknown names as arguments;
+ * without it, commander suggests a similar name. After an option, even a known name is an argument.
+ */
+export function rejectName(name: string, parent: Command): never {
+  const named = new Command().copyInheritedSettings(parent);
+  for (const command of parent.commands) named.command(command.name());
+  if (/^[a-z]/i.test(name)) named.parse([name], { from: 'user' });
+  return parent.error(`error: unexpected argument '${name}'`);
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Runtime } from '../app/workspace.js';
-import type { AddCommand, RunCommand } from './command.js';
+import type { AddCommand, defaultOf, rejectName, RunCommand } from './command.js';
 import { version } from '../files.js';
 
 /**
@@ -27,6 +27,62 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   sandbox: async () => (await import('./sandbox.js')).sandbox,
 };
 
+/** What people call a command after other tools, or after what they want. */
+const MEANT: Readonly<Record<string, string>> = {
+  agents: 'improve',
+  ask: 'sql',
+  backfill: 'export',
+  browse: 'serve',
+  check: 'doctor',
+  compare: 'audit',
+  config: 'init',
+  daemon: 'start',
+  dashboard: 'serve',
+  db: 'sql',
+  demo: 'run --sandbox',
+  diff: 'audit',
+  download: 'export',
+  email: 'report send',
+  emails: 'report send',
+  fetch: 'export',
+  health: 'doctor',
+  import: 'restore',
+  info: 'status',
+  load: 'export',
+  mail: 'report send',
+  prs: 'jobs',
+  query: 'sql',
+  recover: 'restore',
+  reports: 'report list',
+  schedule: 'start',
+  select: 'sql',
+  send: 'report send',
+  setup: 'init',
+  shell: 'sql',
+  show: 'report weekly',
+  stats: 'status',
+  sync: 'export',
+  test: 'doctor',
+  ui: 'serve',
+  update: 'run',
+  verify: 'audit',
+  version: '--version',
+  web: 'serve',
+  weekly: 'report weekly',
+};
+
+/**
+ * Rejects the beginning of a command, or what others call it, and says which is meant. Commander itself finds similar
+ * spellings, such as `start` for `stat`.
+ */
+function refuseIfMeant(program: Command, given: string): void {
+  const name = given.toLowerCase();
+  const beginning = Object.keys(COMMANDS).filter((command) => command.startsWith(name));
+  const called = Object.hasOwn(MEANT, name) ? MEANT[name] : undefined;
+  const meant = beginning.length === 1 ? beginning[0] : called;
+  if (meant !== undefined) program.error(`error: unknown command '${given}'\n(Did you mean ${meant}?)`);
+}
+
 const OVERVIEW = `Shows which of your docs pages people and AI read, and what changed.
 
   readership init                    set it up for your documentation
@@ -50,11 +106,13 @@ export async function commandLine(runCommand: RunCommand, first = ''): Promise<C
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
+  if (first === 'help') addHelp(program, await import('./command.js'));
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named])
     (await load())(program, runCommand);
   if (named !== undefined) return program;
-  if (first === '')
+  if (first !== '') refuseIfMeant(program, first);
+  else
     program.helpCommand(true).action(() =>
       runCommand(
         ({ output }: Runtime) => {
@@ -85,3 +143,22 @@ Start here: readership run --sandbox`,
  */
 export const withQuery = (argv: readonly string[]): string[] =>
   argv.map((given) => (argv[2] === 'sql' && /^--[^=]*\s/.test(given) ? ` ${given}` : given));
+
+/** `help jobs message` is `jobs message --help`, and `help report weekly` that of rendering it; any other name is an error. */
+function addHelp(
+  program: Command,
+  of: { readonly defaultOf: typeof defaultOf; readonly rejectName: typeof rejectName },
+): void {
+  program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
+    let shown = program;
+    for (const name of names) {
+      if (shown.commands.length === 0) break;
+      const named = shown.commands.find((command) => command.name() === name);
+      const unnamed = of.defaultOf(shown);
+      const takesName = unnamed !== undefined && unnamed.registeredArguments.length > 0;
+      if (shown === program && named === undefined) refuseIfMeant(program, name);
+      shown = named ?? (takesName ? unnamed : of.rejectName(name, shown));
+    }
+    shown.help();
+  });
+}

@@ -62,25 +62,40 @@ describe('--help', () => {
 
   it('is also what `help` shows for a command, and a misspelled one is corrected', async () => {
     const cwd = await tempDir();
-    expect((await runCli(['help', 'jobs'], { cwd })).stdout).toBe(help('jobs'));
-    expect((await runCli(['jobs', 'help', 'message'], { cwd })).stdout).toBe(help('jobs message'));
-    for (const [given, meant] of [
-      ['statu', 'status'],
-      ['exprot', 'export'],
+    expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(help('jobs message'));
+    for (const help of [[], ['help']])
+      expect(await runCli([...help, 'jobs', 'shwo'], { cwd })).toMatchObject({
+        code: 2,
+        stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
+      });
+    for (const [args, word] of [
+      [['jobs', '--json', 'show', '3'], 'show'],
+      [['jobs', 'list', '3'], '3'],
     ] as const)
-      expect(await runCli([given], { cwd })).toMatchObject({
+      expect(await runCli(args, { cwd })).toMatchObject({
+        code: 2,
+        stderr: `error: unexpected argument '${word}'\nFor help, add --help.\n`,
+      });
+  });
+
+  it('of a report is also what `help` shows', async () => {
+    const cwd = await tempDir();
+    for (const name of ['weekly', 'show'])
+      expect((await runCli(['help', 'report', name], { cwd })).stdout).toBe(help('report show'));
+  });
+
+  it.each([
+    ['stat', 'status'],
+    ['mail', 'report send'],
+    ['query', 'sql'],
+    ['exprot', 'export'],
+  ])('`%s` is unknown, and the error names %s', async (given, meant) => {
+    const cwd = await tempDir();
+    for (const args of [[given], ['help', given]])
+      expect(await runCli(args, { cwd })).toMatchObject({
         code: 2,
         stderr: `error: unknown command '${given}'\n(Did you mean ${meant}?)\nFor help, add --help.\n`,
       });
-    for (const args of [
-      ['jobs', '--json', 'show', '3'],
-      ['jobs', 'list', 'show'],
-      ['jobs', 'shwo'],
-    ]) {
-      const { code, stderr } = await runCli(args, { cwd });
-      expect(code).toBe(2);
-      expect(stderr).toMatch(/^error: unexpected argument 'sh..'.+\nFor help, add --help\.\n$/);
-    }
   });
 
   it('is what a pipe gets without a command, and a terminal five commands', async () => {
