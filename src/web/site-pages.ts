@@ -37,6 +37,17 @@ const movedIn = async ({ rows, range }: Pick<PageRequest, 'rows' | 'range'>): Pr
   moved: range.days === 7 ? JSON.stringify(await rows('movers')) : null,
 });
 
+/** The pages that moved in the weeks that a range judges, the latest first, each with its week. */
+async function moversIn({ rows, range }: PageRequest): Promise<Row[]> {
+  const weeks = range.judgedWeeks.map(async (week) =>
+    (await rows('movers', { week })).map((row) => ({
+      ...row,
+      week: { first: week, last: addDays(week, 6) },
+    })),
+  );
+  return (await Promise.all(weeks)).flat();
+}
+
 /** The site, or a section of it: totals, course, what moved and what is read most. */
 export async function overview(request: PageRequest, section = ''): Promise<object> {
   const { rows, range, project, workspace } = request;
@@ -48,7 +59,7 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     rows('totals', of),
     rows('series', days),
     rows('marks', days),
-    isShort ? rows('day-differences', of) : rows('movers'),
+    isShort ? rows('day-differences', of) : moversIn(request),
     rows('pages', { ...MOST_READ, ...marked, section }),
   ]);
   const ofSection = moved.filter((page) => isShort || section === '' || page['section'] === section);
@@ -59,12 +70,14 @@ export async function overview(request: PageRequest, section = ''): Promise<obje
     section,
     totals,
     comparedWith: comparedWith(range, totals),
-    moved: ofSection.slice(0, MOVED_MOST),
-    moreMoved: ofSection.length > MOVED_MOST,
+    moved: ofSection.slice(0, MOVED_MOST * range.judgedWeeks.length),
+    moreMoved: range.judgedWeeks.length === 1 && ofSection.length > MOVED_MOST,
     pages,
     marksMoved: range.days === 7,
     count: countOf(pages),
     week: { first: range.week, last: addDays(range.week, 6) },
+    judgedWeeks: range.judgedWeeks.length,
+    judged: { first: range.judgedWeeks.at(-1) ?? range.week, last: addDays(range.week, 6) },
     report:
       range.days === 7 && range.first === range.week ? weeklyHref(project, range.week, workspace) : null,
     isShort,

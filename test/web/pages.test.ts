@@ -179,6 +179,22 @@ describe('the list of pages', () => {
     expect(rows.filter(plain)).toEqual(wanted.filter(plain));
   });
 
+  it('lists as what moved in a month what moved in one of its whole weeks, with that week', async () => {
+    const other = await tempDir();
+    await cp(directory, other, { recursive: true });
+    await changeSite(
+      other,
+      "UPDATE page_views SET human = 6 * human, total = 6 * human + ai WHERE project = 'prj_1' AND page = '/quickstart' AND day BETWEEN DATE '2026-10-26' AND DATE '2026-11-01'",
+    );
+    const own = await serveSite(other);
+    const text = await own.page('/?project=prj_1&from=2026-10-19&to=2026-11-15');
+    await own.stop();
+    expect(text).toContain('in one of the 4 weeks from Oct 19 – Nov 15, 2026');
+    const items = text.split('<li>').filter((item) => item.includes('class="by"'));
+    expect(items.some((item) => /\/quickstart.+ views from Oct 26 – Nov 1, about/s.test(item))).toBe(true);
+    expect(items.some((item) => item.includes('views from Nov 9 – 15, about'))).toBe(true);
+  });
+
   it('marks in bold, and lists as what moved, the pages that the report of the week lists so', async () => {
     const week = 'project=prj_1&from=2026-11-09&to=2026-11-15';
     const moved = z.object({ path: z.string() });
@@ -448,7 +464,7 @@ describe('a few days', () => {
     );
     // Thursday, Oct 1, is drawn over Thursday, Sep 3.
     expect(text).toMatch(/Thu, Oct 1, 2026[^}]+Human [\d,]+ on Sep 3\b/);
-    expect(text).toMatch(/from Oct 19 – 25, 2026/);
+    expect(text).toMatch(/in one of the 3 weeks from Oct 5 – 25, 2026/);
   });
 
   it('of a quarter under way are compared with as much of the quarter before', async () => {
