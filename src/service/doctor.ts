@@ -69,9 +69,9 @@ export async function checkWorkspace(workspace: Workspace, runtime: Runtime): Pr
         : [
             found('witness', () => checkWitness(workspace, state, history)),
             found('sends from', () => checkPlace(workspace, state)),
+            ...checkDataset(workspace, state),
           ]),
       ...(history === undefined ? [] : [found('dates', () => checkDates(history, state, runtime.now()))]),
-      ...checkDataset(workspace, state),
       checkPrivacy(workspace),
       found('disk', () => checkDisk(workspace)),
     ]);

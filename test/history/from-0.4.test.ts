@@ -53,6 +53,16 @@ describe('a workspace of 0.4', () => {
     },
   );
 
+  it('is found by doctor, which says how to take it over and nothing else about its files', async () => {
+    const { stdout } = await run('doctor');
+    const failed = stdout
+      .split('\n')
+      .filter((line) => /^fail +(history|state|witness|sends from|dataset)/.test(line));
+    expect(failed).toHaveLength(2);
+    for (const line of failed)
+      expect(line).toMatch(/To go on with them: readership restore --from \S+warehouse\.duckdb$/);
+  });
+
   it('is taken over with every day, job, message, email and decision, and its files are kept', async () => {
     const restored = await run(...RESTORE);
     expect(restored.code, restored.stderr).toBe(0);
