@@ -2,7 +2,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
-import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
+import {
+  CONFIG_FILE,
+  DOT_ENV,
+  isTooShort,
+  readEnvironment,
+  SMTP_URL_VARIABLE,
+  tooShort,
+} from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { typedAddress } from '../config/recipients.js';
 import { settingsSchema } from '../config/schema.js';
@@ -55,6 +62,9 @@ export const init = simpleCommand('init', {
     if (saveKey && known.key === undefined)
       throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
 
+    const unusable = known.smtpUrl === undefined ? undefined : problemIn({ smtpUrl: known.smtpUrl });
+    if (unusable !== undefined) throw new ConfigurationError(`${unusable} Nothing was written.`);
+
     const sent = new Map<string, number>();
     const trials: Trials = noCheck
       ? { platform: () => Promise.resolve(true), mailServer: () => Promise.resolve(true) }
@@ -106,7 +116,7 @@ export const init = simpleCommand('init', {
             `- translations or versions in the sitemap: ${inSequence(sitemap.variants)}. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants`,
           isSought &&
             sitemap === undefined &&
-            `- there is no sitemap at ${sitemapOf(siteUrl)}: if it is elsewhere, set improve.sitemap`,
+            `- no sitemap was found at ${sitemapOf(siteUrl)}: if there is one elsewhere, set improve.sitemap`,
         ]),
         'Next: readership run',
       ].join('\n'),
@@ -129,7 +139,9 @@ function problemIn(answers: InitAnswers): string | undefined {
   const { url = EXAMPLE.url, siteUrl, project, name, email, smtpUrl } = answers;
   if (smtpUrl !== undefined && smtpUrl !== '')
     try {
-      parseSmtpUrl(smtpUrl);
+      const { login } = parseSmtpUrl(smtpUrl);
+      // Every command would refuse it.
+      if (isTooShort(login?.password ?? '')) return tooShort(SMTP_URL_VARIABLE).message;
     } catch (error) {
       return messageOf(error);
     }

@@ -122,7 +122,7 @@ export class DeliveryError extends ReadershipError {
     if (pausedBy !== undefined)
       lines.push(
         `The mail server is not accepting emails: ${pausedBy}`,
-        'The unsent emails will be tried again, and this does not count as an attempt. To try now: readership run',
+        'Emails to the recipients in readership.yaml will be tried again, and this does not count as an attempt. To try now: readership run',
       );
     for (const host of silentHosts)
       lines.push(

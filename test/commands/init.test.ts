@@ -75,6 +75,15 @@ describe('readership init', () => {
     expect(await readdir(cwd)).toEqual(['.env']);
   });
 
+  it('refuses a mail server of the environment that no command could use, and writes nothing', async () => {
+    const cwd = await tempDir();
+    const smtp = { ...env, READERSHIP_SMTP_URL: 'smtp://user:short@127.0.0.1:1' };
+    const args = ['init', '--url', 'https://platform.example.com', '--project', 'p', '--no-check'];
+    const { stderr } = endedWith(2, await callCli(args, { cwd, env: smtp }));
+    expect(stderr).toMatch(/has fewer than 8 characters\. .+ Nothing was written\./);
+    expect(await readdir(cwd)).toEqual([]);
+  });
+
   it('takes addresses without https://, and offers the sitemap that the site has', async () => {
     const asked: string[] = [];
     const site = await serve((request, response) => {
@@ -131,7 +140,7 @@ describe('readership init', () => {
     const all = [...args, '--email', 'docs@example.com', '--save-key'];
     const { stdout } = endedWith(0, await callCli(all, { cwd, env }));
     expect(stdout).toMatch(
-      /^pass {2}page views [^]+ there is no sitemap at https:\/\/docs\.example\.com\/sitemap\.xml: .+\nNext: readership run\n$/m,
+      /^pass {2}page views [^]+ no sitemap was found at https:\/\/docs\.example\.com\/sitemap\.xml: .+\nNext: readership run\n$/m,
     );
     expect(parseEnv(await readFile(join(cwd, '.env'), 'utf8'))['READERSHIP_API_KEY']).toBe(KEY);
     expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
@@ -210,6 +219,8 @@ describe.skipIf(!existsSync(SCRIPT))('readership init on a terminal (skipped wit
       ['alerts [none]: ', 'docs@example.com\r'],
       ['not shown [none]: ', 'localhost\r'],
       ['is not of the form smtp://', ''],
+      ['not shown [none]: ', 'smtp://user:short@127.0.0.1:1\r'],
+      ['has fewer than 8 characters', ''],
       ['not shown [none]: ', 'smtp://127.0.0.1:1\r'],
       ['Correct the answers', ''],
       ['[the same]: ', `${smtpUrl}\r`],

@@ -164,7 +164,7 @@ describe('a mail server', () => {
     });
     expect(sentOf(sent).error?.message).toBe(
       `The mail server is not accepting emails: 127.0.0.1:${strict.port}, while naming the sender, said: 553 not your address\n` +
-        'The unsent emails will be tried again, and this does not count as an attempt. To try now: readership run\nSee: readership status',
+        'Emails to the recipients in readership.yaml will be tried again, and this does not count as an attempt. To try now: readership run\nSee: readership status',
     );
     expect(readDeliveries(test.state)).toEqual([]);
   });
