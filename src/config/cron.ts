@@ -29,12 +29,31 @@ export function nextScheduled(expression: string, timezone: string, instant: Dat
   return min(found);
 }
 
-/** Whether a text is a cron expression of five fields, at least one time of which has been. */
-export function isCron(text: string): boolean {
-  // The parser would choose a random value for H in each process.
-  if (text.trim().split(/\s+/).length !== 5 || /\bH\b/i.test(text)) return false;
+const FIELDS = [
+  'a minute (0-59)',
+  'an hour (0-23)',
+  'a day of the month (1-31)',
+  'a month (1-12, JAN-DEC)',
+  'a weekday (0-7, SUN-SAT)',
+];
+
+/** What is wrong with a cron expression; undefined if it is valid. */
+export function cronProblem(text: string): string | undefined {
+  const fields = text.trim().split(/\s+/);
+  if (fields.length !== FIELDS.length) return 'it does not have five fields separated by spaces';
+  const misread = FIELDS.findIndex((_, index) => {
+    const field = fields[index] ?? '';
+    // The parser would choose a random value for H in each process.
+    return /\bH\b/i.test(field) || !isRead(FIELDS.map((__, other) => (other === index ? field : '*')));
+  });
+  if (misread >= 0)
+    return `'${fields[misread]}' is not ${FIELDS[misread]}, a range such as 1-5, a step such as */5 or 1-5/2, or a list of these without repeats`;
+  return isRead(fields) ? undefined : 'no such day exists';
+}
+
+function isRead(fields: readonly string[]): boolean {
   try {
-    return parse(text, new Date()).hasPrev();
+    return parse(fields.join(' '), new Date()).hasPrev();
   } catch {
     return false;
   }

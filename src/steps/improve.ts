@@ -6,7 +6,7 @@ import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
-import type { Day } from '../day.js';
+import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -131,6 +131,10 @@ export async function skipPages(
   { now, until }: { readonly now: Date; readonly until: Day | null },
 ): Promise<void> {
   const paths = addresses.map(pageOf);
+  if (until !== null && until <= dayOf(now))
+    throw new ConfigurationError(
+      `A page cannot be skipped until ${until}: today is ${dayOf(now)} (UTC). Nothing was changed.`,
+    );
   for (const path of paths) {
     const unknown = await unknownPage(reader, project, path);
     if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);

@@ -209,11 +209,14 @@ describe('a skipped page', () => {
     expect(choiceOf(all)).toMatchObject({ code: 'has-job' });
   });
 
-  it('must exist; otherwise nothing changes', async () => {
+  it('must exist, and the day must be in the future; otherwise nothing changes', async () => {
     const { skip, unskip, plan } = await desk();
     const page = '/guides/page-1';
     await expect(skip([page, '/guides/pge-1'], null)).rejects.toThrow(
       /^Cannot skip \/guides\/pge-1: the history has no such page; did you mean \/guides\/page-1/,
+    );
+    await expect(skip([page], day('2026-11-18'))).rejects.toThrow(
+      'cannot be skipped until 2026-11-18: today is 2026-11-18 (UTC)',
     );
     await expect(unskip([page])).rejects.toThrow(
       '/guides/page-1 is not skipped; no page is. Nothing was changed.',
