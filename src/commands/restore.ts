@@ -62,7 +62,7 @@ function restoredLines({ history, state }: RestoredStores, shown: (file: string)
   return [
     ...(history === undefined ? [] : [`Restored ${shown(history.path)} from ${shown(history.source)}.`]),
     state === undefined
-      ? 'Kept the current state, which has everything that was sent.'
+      ? 'Kept the current state, which has at least as much of what was sent.'
       : `Restored ${shown(state.path)}: jobs, emails and decisions.`,
     ...kept.map((aside) => `Kept the previous file: ${shown(aside)}`),
   ];

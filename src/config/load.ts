@@ -83,12 +83,22 @@ export function apiKeyOf(environment: Environment, project: ProjectSettings): st
         `Create a key on the API keys page of the dashboard.`,
     );
   if (isTooShort(key)) throw tooShort(project.apiKeyEnv);
-  const foreign = key.search(/[^\x21-\x7e]/);
-  if (foreign >= 0)
+  const [foreign] = /[^\x21-\x7e]/u.exec(key) ?? [];
+  if (foreign !== undefined)
     throw new ConfigurationError(
-      `The value of ${project.apiKeyEnv} is not an API key: its character ${foreign + 1} is a blank, or one that keys never contain. Copy the key again.`,
+      `The value of ${project.apiKeyEnv} is not an API key: character ${key.indexOf(foreign) + 1} is ${nameOf(foreign)}, which keys never contain. Copy the key again.`,
     );
   return key;
+}
+
+/** A character that people may not see, in words. */
+function nameOf(character: string): string {
+  if (character === ' ') return 'a space';
+  if (character === '\n' || character === '\r') return 'a line break';
+  const code = character.codePointAt(0) ?? 0;
+  return /[\p{L}\p{N}\p{P}\p{S}]/u.test(character)
+    ? `“${character}”`
+    : `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 /** A shorter secret would be redacted from ordinary words. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseDay } from '../day.js';
 import { isSafe } from '../format/text.js';
-import { isCron } from './cron.js';
+import { cronProblem } from './cron.js';
 
 /** A schema that parses text with `parse`, and reports `problem` if that returns undefined. */
 export const parsedBy = <Value>(parse: (text: string) => Value | undefined, problem: string) =>
@@ -103,12 +103,12 @@ export const timezone = z
   .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
   .default('UTC');
 
-export const cron = z
-  .string()
-  .refine(
-    isCron,
-    "not a cron expression, or one of a day that does not exist: write minute (0-59), hour (0-23), day (1-31), month (1-12) and weekday (0-7), such as '15 2 * * *'",
-  );
+export const cron = z.string().superRefine((text, context) => {
+  const problem = cronProblem(text);
+  if (problem === undefined) return;
+  const form = "minute, hour, day, month and weekday, such as '15 2 * * *'";
+  context.addIssue(`not a cron expression: ${problem}; write ${form}`);
+});
 
 /** A pattern of paths, such as `/sdks/**`. A regular expression would match no page, and pages are named without the ending of their address. */
 export const pathPattern = z.string().regex(/^(?!.*(?:\\|\$$|\/\.[*+]|[*?\]})][^/]*\.(?:html|mdx?)$))\//, {

@@ -24,8 +24,8 @@ describe('readership start', () => {
     const { stderr } = endedWith(2, await runCli(['start'], { cwd: await workspaceOf(site, schedule) }));
     for (const fault of [
       /:4 {2}schedule\.export: not a cron/,
-      /:5 {2}schedule\.poll: .+ minute \(0-59\), .+ such as '15 2/,
-      /:6 {2}schedule\.report: .+ a day that does not exist/,
+      /:5 {2}schedule\.poll: .+'75' is not a minute .+ such as '15 2/,
+      /:6 {2}schedule\.report: .+no such day/,
       /:7 .+time zone/,
     ])
       expect(stderr).toMatch(fault);
