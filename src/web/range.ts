@@ -52,6 +52,7 @@ export async function rangeOf(reader: HistoryReader, project: string, query: Pag
   if (from > last) throw new ConfigurationError(`Choose days from ${first} to ${end}, the first one first.`);
   const days = daysBetween(from, last) + 1;
   const range = { first: from, last };
+  const week = wholeBefore('week', addDays(last, 1), calendar).first;
   return {
     ...range,
     days,
@@ -63,9 +64,14 @@ export async function rangeOf(reader: HistoryReader, project: string, query: Pag
       .filter(([, { last }]) => last >= first)
       .map(([name, { title }]) => ({ name, title })),
     /** The first day of the last whole week of the range. */
-    week: wholeBefore('week', addDays(last, 1), calendar).first,
+    week,
     /** The first days of all its whole weeks if it is about a month, the latest first; of other ranges, of the last one. */
-    judgedWeeks: weeksOfMonth(range, calendar) ?? [wholeBefore('week', addDays(last, 1), calendar).first],
+    judgedWeeks: [
+      week,
+      ...(days > LENGTHS.month
+        ? []
+        : [7, 14, 21].map((back) => addDays(week, -back)).filter((one) => one >= from)),
+    ],
     /** The first and the last day that is loaded at all. */
     extent,
     chart: chartDays({ ...range, days }, extent, query.grain),
@@ -88,15 +94,6 @@ function namedRanges(end: Day, calendar: Calendar) {
 /** The latest week or month that is over before a day. */
 const wholeBefore = (kind: 'week' | 'month', day: Day, calendar: Calendar) =>
   periodOf(kind, addDays(periodOf(kind, day, calendar).first, -1), calendar);
-
-/** The first days of the whole weeks in a range of more than a week and up to a month, the latest first; undefined for others. */
-function weeksOfMonth({ first, last }: DayRange, calendar: Calendar): Day[] | undefined {
-  const days = daysBetween(first, last) + 1;
-  if (days <= 7 || days > LENGTHS.month) return undefined;
-  const latest = wholeBefore('week', addDays(last, 1), calendar).first;
-  const weeks = [0, 1, 2, 3].map((back) => addDays(latest, -7 * back)).filter((week) => week >= first);
-  return weeks.length === 0 ? undefined : weeks;
-}
 
 /** In months. */
 const [MONTH, QUARTER, YEAR] = [1, 3, 12];
