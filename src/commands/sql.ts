@@ -104,7 +104,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
   },
 });
 
-/** Queries see the state as it is now; a copy of the history elsewhere has that of when it was written. */
+/** Queries see the state as it is now; a copy of the history alone has it as of when it was written. */
 async function showState(history: History, dataDir: string): Promise<void> {
   const state = await openState(dataDir).catch(() => undefined);
   if (state === undefined) return;

@@ -5,7 +5,7 @@ import { dayOf } from '../day.js';
 import { duration, longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { escapeLines, escapeUnsafe, indented, section, shortened, shownPath } from '../format/text.js';
-import { mergedElsewhere, pullRequestNumber } from '../reports/jobs.js';
+import { mergedIntoAnotherBranch, pullRequestNumber } from '../reports/jobs.js';
 import type { Unsettled } from '../service/status.js';
 import type { Job, RecordedChange } from '../state/jobs.js';
 import type { JobMessage } from '../state/messages.js';
@@ -136,7 +136,10 @@ function factsOf(job: Job, effect?: JobEffect): [name: string, value: string][] 
     ['pull request', job.pr_link],
     ['merged', merged_on && longDay(merged_on)],
     ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
-    ['not merged yet', merged_on === null && merged_into !== null ? mergedElsewhere(merged_into) : null],
+    [
+      'not merged yet',
+      merged_on === null && merged_into !== null ? mergedIntoAnotherBranch(merged_into) : null,
+    ],
     ['not looked up', merged_on === null ? pull_request_problem : null],
     ['after the merge', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],

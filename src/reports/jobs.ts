@@ -61,11 +61,12 @@ function groupOf({ state, pull_request }: JobRow): JobGroup {
 /** What else is known of a pull request that is not merged; null if nothing is. */
 function pullRequestNote(job: Pick<JobRow, 'pull_request' | 'merged_into' | 'pull_request_problem'>) {
   if (job.pull_request === 'closed') return 'Its pull request was closed without being merged.';
-  if (job.pull_request === 'merged elsewhere') return `${capitalised(mergedElsewhere(job.merged_into))}.`;
+  if (job.pull_request === 'merged elsewhere')
+    return `${capitalised(mergedIntoAnotherBranch(job.merged_into))}.`;
   return job.pull_request === 'unknown' ? job.pull_request_problem : null;
 }
 
-export const mergedElsewhere = (branch: string | null): string =>
+export const mergedIntoAnotherBranch = (branch: string | null): string =>
   `merged into ${branch ?? 'another branch'}, which is neither the branch the agent began with nor the default branch`;
 
 /** `#214`, from the number at the end of a pull request's address; null for any other address. */

@@ -70,14 +70,14 @@ export async function startSandbox(options: SandboxOptions) {
   const agents = createAgents({ ...settings, state });
   const app = withoutRoutes(now);
   const around = options.around ?? (() => (_, next) => next());
-  const guards = (operation: ServedOperation, scope: 'read' | 'write') =>
+  const checks = (operation: ServedOperation, scope: 'read' | 'write') =>
     [around(operation), access(settings, scope)] as const;
   const jobs = '/v2/agent/:projectId/job';
-  app.post(jobs, ...guards('create', 'write'), agents.create);
-  app.post(`${jobs}/:id/message`, ...guards('message', 'write'), agents.message);
-  app.get(`${jobs}/:id`, ...guards('job', 'read'), agents.get);
+  app.post(jobs, ...checks('create', 'write'), agents.create);
+  app.post(`${jobs}/:id/message`, ...checks('message', 'write'), agents.message);
+  app.get(`${jobs}/:id`, ...checks('job', 'read'), agents.get);
   const views = getViews(traffic, now, settings.viewsPerHour);
-  app.get('/v1/analytics/:projectId/views', ...guards('views', 'read'), views);
+  app.get('/v1/analytics/:projectId/views', ...checks('views', 'read'), views);
 
   // Outside the API, without a key: the pull requests as GitHub shows them.
   app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', getPullRequest(state, now));

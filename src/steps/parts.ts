@@ -39,7 +39,7 @@ export interface WorkspaceView {
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */
   readonly workspaceDir: string | undefined;
-  /** What messages to people elsewhere repeat in the commands that they advise. */
+  /** The options that advised commands repeat in emails and alerts. */
   readonly invocation: Invocation;
   /** The history. */
   readonly historyFile: string;

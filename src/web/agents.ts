@@ -10,7 +10,7 @@ import { nextScheduled } from '../config/cron.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook, lateWords } from '../print/jobs.js';
-import { mergedElsewhere } from '../reports/jobs.js';
+import { mergedIntoAnotherBranch } from '../reports/jobs.js';
 import type { Job } from '../state/jobs.js';
 import { readMessages } from '../state/messages.js';
 import { notesOf } from '../state/notes.js';
@@ -105,7 +105,7 @@ export async function agents(request: SiteRequest): Promise<object> {
 /** Why it is not known whether a job's pull request is merged; null if it is known, or there is none. */
 function unclearWords({ pr_link, merged_on, closed_on, merged_into, pull_request_problem }: Job) {
   if (pr_link === null || merged_on !== null || closed_on !== null) return null;
-  return merged_into === null ? pull_request_problem : mergedElsewhere(merged_into);
+  return merged_into === null ? pull_request_problem : mergedIntoAnotherBranch(merged_into);
 }
 
 /** The flagged pages, those up next, and those left out with the reason: first those that a person can bring back. */
