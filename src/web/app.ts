@@ -19,11 +19,16 @@ import { overview, page, pages, pagesCsv, section } from './site-pages.js';
 /** What the template of a page shows. */
 type Model = (request: SiteRequest) => Promise<{ readonly template?: string }>;
 
-/** A page about days says what to do until some are loaded. */
+const NO_DAYS = {
+  template: 'problem',
+  words: 'This page shows the days that are loaded, and none is yet.',
+};
+
+/** A page about days, once some are loaded. */
 const ofDays =
   (model: (request: PageRequest) => Promise<object>): Model =>
   ({ range, ...request }) =>
-    range === undefined ? Promise.resolve({ template: 'empty' }) : model({ ...request, range });
+    range === undefined ? Promise.resolve(NO_DAYS) : model({ ...request, range });
 
 const titled = (path: string, title: string, model: Model, under?: string) => ({ path, title, model, under });
 

@@ -300,8 +300,8 @@ describe('a broken template', () => {
   });
 
   test.each([
-    ['a partial', 'partials/measure.html.hbs', '{{#if x}'],
-    ['a partial with a missing field', 'partials/measure.html.hbs', '{{nothing}}'],
+    ['a partial', 'partials/lists.html.hbs', '{{#if x}'],
+    ['a partial with a missing field', 'partials/lists.html.hbs', '{{nothing}}'],
     ['a partial within a partial', 'partials/path.html.hbs', '{{> partials/missing}}'],
     ['a layout', 'layouts/page.html.hbs', '{{> @partial-block}}{{nothing}}'],
     ['a block of a layout', 'weekly.html.hbs', '{{#> layouts/page}}{{nothing}}{{/layouts/page}}'],
