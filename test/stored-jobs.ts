@@ -1,4 +1,4 @@
-import { referenceOf } from '../src/agents/job.js';
+import { referenceOf } from '../src/agents/jobs.js';
 import type { State } from '../src/state/state.js';
 import type { Reader, Row } from '../src/history/duckdb.js';
 import { rowsOf } from './open-history.js';

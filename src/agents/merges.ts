@@ -14,7 +14,7 @@ import {
 } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { type CodeHost, DEFAULT_PAUSE_MS, type Review } from './code-host.js';
-import type { JobsTask } from './job.js';
+import type { JobsTask } from './jobs.js';
 
 /** In one round; GitHub allows 60 requests an hour without a token. */
 const MAX_REQUESTS = 10;

@@ -1,17 +1,17 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addWeeks, startOfISOWeek } from 'date-fns';
-import type { Settings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, type Day, dayOf } from '../day.js';
-import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
 import { type Job, readJobs } from '../state/jobs.js';
-import { readSkips } from '../state/choices.js';
+import { readSkips } from '../state/decisions.js';
 import type { State } from '../state/state.js';
 import { OPEN_STATES } from './lifecycle.js';
-import type { Ranking } from './ranking.js';
-import { type Reason, reasonOfSkip } from './reasons.js';
+import { type Ranking, readRanking, type Variants } from './ranking.js';
+import { type Reason, reasonOfSkip, type RoomRules, type Room } from './reasons.js';
 import { type Selection, type SelectionRules, type SelectionState, selectPages } from './select.js';
-import type { Variants } from './variants.js';
+import type { Reader } from '../history/duckdb.js';
+import type { Sitemap } from './sitemap.js';
 
 /** The settings of the `improve` section that planning needs. */
 export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
@@ -85,25 +85,6 @@ export function planImprovement(
 /** The pages that are skipped now, each with that as the reason. */
 export const skippedNow = (state: State, project: string, now: Date) =>
   readSkips(state, project, now).map((skip) => ({ ...skip, why: reasonOfSkip(skip.skipped_until) }));
-
-/** The limits in the `improve` section of the configuration. */
-export type RoomRules = Pick<Settings['improve'], 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
-
-/** How many jobs are allowed, and the limit that decides it. */
-export interface Room {
-  readonly count: number;
-  readonly setting: keyof RoomRules;
-  readonly limit: number;
-}
-
-/** The limit as a phrase: `at most 5 jobs a week (improve.maxJobsPerWeek)`. */
-export function limitWords({ setting, limit }: Room): string {
-  const most = { maxJobsPerWeek: 'job', maxOpenPullRequests: 'open pull request' }[setting];
-  return `at most ${counted(limit, most)}${setting === 'maxJobsPerWeek' ? ' a week' : ''} (improve.${setting})`;
-}
-
-/** When what waits for room is sent, as a phrase. */
-export const whenRoom = (room: Room): string => `when there is room: ${limitWords(room)}`;
 
 /** Whether its pull request waits for review, as far as is known. */
 export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }: Job): boolean =>
@@ -211,4 +192,36 @@ export function rejectedPages(jobs: readonly Job[]): Map<string, Reason> {
       rejected.set(page, { code: 'rejected', job: id, on: closed_on });
   }
   return rejected;
+}
+
+/** The pages of a project that are flagged or up next now; undefined if that cannot be known. */
+export type SelectNow = (
+  project: Pick<ProjectSettings, 'id' | 'siteUrl'>,
+) => Promise<CurrentSelection | undefined>;
+export type CurrentSelection = Pick<Selection, 'flagged' | 'next'>;
+
+interface Sources {
+  readonly reader: Reader;
+  readonly state: State;
+  readonly rules: Settings['improve'];
+  readonly now: Date;
+  readonly signal: AbortSignal;
+}
+
+/** Selects them as `readership improve` does. The sitemap is read once, when it is first needed. */
+export function selectingNow({ reader, state, rules, now, signal }: Sources): SelectNow {
+  let sitemap: Promise<Sitemap | undefined> | undefined;
+  return async ({ id, siteUrl }) => {
+    // It needs the HTTP client, which takes long to load, and which other reports do without.
+    const { readSitemap, SitemapError } = await import('./sitemap.js');
+    try {
+      const isListed = (await (sitemap ??= readSitemap(rules.sitemap, signal)))?.listedOn(siteUrl);
+      const ranking = await readRanking(reader, id, rules, now);
+      return planImprovement(state, id, rules, { ...ranking, now, isListed });
+    } catch (error) {
+      // The improve step says what is wrong with it.
+      if (error instanceof SitemapError) return undefined;
+      throw error;
+    }
+  };
 }

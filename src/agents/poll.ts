@@ -8,7 +8,7 @@ import { type Job, readJob, readJobs } from '../state/jobs.js';
 import { readMessages } from '../state/messages.js';
 import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
-import { changeJob, isRemoteJob, type JobsTask, type RemoteJob } from './job.js';
+import { changeJob, isRemoteJob, type JobsTask, type RemoteJob } from './jobs.js';
 import { EARLIEST, nextPoll, pollDelayMs, SHORTEST_POLL_DELAY_MS } from './lifecycle.js';
 
 export interface PollTask extends JobsTask {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Day, dayOf } from '../day.js';
 
 /** A pull request as its host describes it. */
-export interface PullRequest {
+interface PullRequest {
   readonly state: 'open' | 'merged' | 'closed';
   /** When it was merged or closed; of an open one, when it last changed. */
   readonly changedOn: Day;

@@ -4,6 +4,7 @@ import type { Day } from '../day.js';
 import { longDay } from '../format/days.js';
 import { counted, inWords, percentOf, thousands } from '../format/numbers.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
+import type { Settings } from '../config/schema.js';
 
 /** For a page that nothing is known of. */
 export const NO_EVIDENCE: Evidence = { weekly_human: 0, weekly_ai: 0, trend: null, weeks: [] };
@@ -125,3 +126,22 @@ function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks, lately 
     (lately === null ? '' : `; ${thousands(lately.views)} in ${daysWords(lately)}`)
   );
 }
+
+/** The limits in the `improve` section of the configuration. */
+export type RoomRules = Pick<Settings['improve'], 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
+
+/** How many jobs are allowed, and the limit that decides it. */
+export interface Room {
+  readonly count: number;
+  readonly setting: keyof RoomRules;
+  readonly limit: number;
+}
+
+/** The limit as a phrase: `at most 5 jobs a week (improve.maxJobsPerWeek)`. */
+export function limitWords({ setting, limit }: Room): string {
+  const most = { maxJobsPerWeek: 'job', maxOpenPullRequests: 'open pull request' }[setting];
+  return `at most ${counted(limit, most)}${setting === 'maxJobsPerWeek' ? ' a week' : ''} (improve.${setting})`;
+}
+
+/** When what waits for room is sent, as a phrase. */
+export const whenRoom = (room: Room): string => `when there is room: ${limitWords(room)}`;

@@ -1,32 +1,10 @@
 import picomatch from 'picomatch';
-import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
-import { dayColumn } from '../columns.js';
 import { pagePattern } from '../page.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
 import { type Lately, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
-import { sharedPath, type Variants } from './variants.js';
-
-/** A page's views over the last full weeks; see `statements/candidates.sql`. */
-export const candidateRow = evidenceRow.extend({
-  path: z.string(),
-  /** As JSON: rows of structs take longer to read. Checked only for the few pages whose evidence is stored. */
-  weeks: z.string().transform((text) => JSON.parse(text) as Evidence['weeks']),
-  rank: z.int(),
-  /** Of the site, including those without a row. */
-  all_pages: z.int(),
-  has_enough: z.boolean(),
-  days_viewed: z.int(),
-  days_viewed_by_people: z.int(),
-  is_gone: z.boolean(),
-  /** Of the last complete days, whose number is the first; null if they are not all loaded. */
-  lately_days: z.int().nullable(),
-  lately_until: dayColumn.nullable(),
-  lately_views: z.int().nullable(),
-  lately_usual: z.int().nullable(),
-});
-export type Candidate = z.infer<typeof candidateRow>;
+import { sharedPath, type Variants, type Candidate } from './ranking.js';
 
 /** The selection rules in the `improve` section of the configuration. */
 export type SelectionRules = Pick<Settings['improve'], 'minWeeklyViews' | 'exclude'>;

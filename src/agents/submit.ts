@@ -10,7 +10,15 @@ import { type Job, readJobs } from '../state/jobs.js';
 import { readPromptPause, readSentPrompts, recordPromptPause } from '../state/messages.js';
 import { type Attempt, type Sender, storeOutcome } from '../state/sender.js';
 import type { State } from '../state/state.js';
-import { isRemoteJob, type JobChange, type JobsTask } from './job.js';
+import {
+  changePrompt,
+  currentPrompt,
+  isRemoteJob,
+  type JobChange,
+  type JobsTask,
+  type Prompt,
+  readPrompts,
+} from './jobs.js';
 import {
   type MessageEvent,
   nextMessageState,
@@ -19,8 +27,8 @@ import {
   pauseAfter,
   SHORTEST_POLL_DELAY_MS,
 } from './lifecycle.js';
-import { changePrompt, currentPrompt, type Prompt, readPrompts } from './messages.js';
-import { roomFor, type RoomRules } from './plan.js';
+import { roomFor } from './plan.js';
+import type { RoomRules } from './reasons.js';
 
 export interface SubmitTask extends JobsTask {
   readonly sender: Sender;
@@ -167,7 +175,7 @@ async function post(
 class SharedIdError extends ReadershipError {}
 
 /** Until when no prompt may be sent, and why. */
-export interface PromptLimit {
+interface PromptLimit {
   readonly until: Date;
   readonly why: string;
 }

@@ -1,10 +1,12 @@
 import type { z } from 'zod';
+import pRetry from 'p-retry';
 import type { Day } from '../day.js';
 import {
   type Operation,
   plainWords,
   responseError,
   TryLaterError,
+  type TryLaterReason,
   unusable,
   VIEWS_OPERATION,
 } from './errors.js';
@@ -12,9 +14,10 @@ import { ConfigurationError } from '../errors.js';
 import type { Attempt } from '../state/sender.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import { type Pace, pauseWhenRefused } from './pace.js';
-import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
 import { type AgentJob, agentJobSchema, isJobId, LIMITS, pageOfViews, type ViewsResponse } from './schema.js';
 import type { Transport } from './transport.js';
+import { isLasting } from '../network.js';
+import { sleepFor } from '../sleep.js';
 
 /** Checks an answer, as a schema does. */
 type Checked<Answer> = Pick<z.ZodType<Answer>, 'safeParse'>;
@@ -175,4 +178,54 @@ function pathOf(jobId: string): string {
 function expectJob(operation: Operation, jobId: string, job: AgentJob): AgentJob {
   if (job.id === jobId) return job;
   throw unusable(operation, `the platform answered for another job, “${plainWords(job.id).slice(0, 60)}”.`);
+}
+
+/** How often and how long a read request is retried. */
+interface RetryPolicy {
+  readonly retries: number;
+  readonly minDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDelayMs: 30_000 };
+
+/** Called before each new attempt. */
+type OnRetry = (error: Error & { readonly reason?: TryLaterReason }, retriesLeft: number) => void;
+
+/**
+ * The only place that decides whether a request to the platform is sent again, for those that only read. Only a
+ * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. After a 429, the pace delays every
+ * request, and up to `mostRefusals` refusals of this one do not count as retries. Any other `Retry-After` is waited for
+ * here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can release its resources.
+ */
+export async function retrying<Result>(
+  attempt: () => Promise<Result>,
+  policy: RetryPolicy,
+  mostRefusals: number,
+  signal: AbortSignal | undefined,
+  onRetry: OnRetry,
+): Promise<Result> {
+  const waitOf = (error: Error) =>
+    error instanceof TryLaterError && error.reason !== 'rate-limited' ? (error.retryAfterMs ?? 0) : 0;
+  const isRetried = (error: Error) =>
+    (error instanceof TryLaterError || error.cause instanceof SyntaxError) &&
+    !isLasting(error.cause) &&
+    waitOf(error) <= policy.maxDelayMs;
+  const isRefused = (error: Error) => error instanceof TryLaterError && error.reason === 'rate-limited';
+  return pRetry(attempt, {
+    retries: policy.retries,
+    factor: 2,
+    minTimeout: policy.minDelayMs,
+    maxTimeout: policy.maxDelayMs,
+    randomize: true,
+    signal,
+    shouldConsumeRetry: ({ error, attemptNumber, retriesConsumed }) =>
+      !isRefused(error) || attemptNumber - retriesConsumed > mostRefusals,
+    shouldRetry: ({ error }) => isRetried(error),
+    onFailedAttempt: async ({ error, retriesLeft }) => {
+      if (retriesLeft === 0 || !isRetried(error)) return;
+      onRetry(error, retriesLeft);
+      await sleepFor(waitOf(error), signal);
+    },
+  });
 }

@@ -1,5 +1,5 @@
 import { endOfMinute } from 'date-fns';
-import type { KnownRequests } from '../state/requests.js';
+import type { KnownRequests } from '../state/platform.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -2,9 +2,9 @@ import { addMilliseconds } from 'date-fns';
 import { setImmediate } from 'node:timers/promises';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { PausedError, SERVER_PAUSE } from './errors.js';
-import type { Refusals, requestsOf } from '../state/requests.js';
+import type { Refusals, requestsOf } from '../state/platform.js';
 import { hourOf, type RollingHour } from './hour.js';
-import { LONGEST_WAIT_MS } from './retry-after.js';
+import { LONGEST_WAIT_MS } from './clock.js';
 import { READS_AT_ONCE } from './transport.js';
 
 /** Decides when requests may be sent. One pace is shared by all that use the same key. */
@@ -44,7 +44,7 @@ const SAME_PAUSE_MS = LONGEST_WAIT_MS;
 const TEACHING_PAUSE_MS = 10 * 60_000;
 
 /** Where the requests of a key are counted, so that caps, limits and pauses outlive a process. */
-export type RequestCounts = ReturnType<typeof requestsOf>;
+type RequestCounts = ReturnType<typeof requestsOf>;
 
 export interface PaceOptions {
   readonly counts: RequestCounts;

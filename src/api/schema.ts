@@ -18,7 +18,7 @@ export const LIMITS = {
 export const TOO_MANY_VIEWS = 2 ** 50;
 
 /** The status of a job, up to so many characters, without half of one at the end. */
-export const jobStatus = z
+const jobStatus = z
   .string()
   .min(1)
   .transform((status) => status.slice(0, 200).replace(/[\ud800-\udbff]$/, ''));

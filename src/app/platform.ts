@@ -7,9 +7,9 @@ import { RequestPace } from '../api/pace.js';
 import type { AgentJob } from '../api/schema.js';
 import { Transport } from '../api/transport.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { requestsOf } from '../state/requests.js';
+import { requestsOf } from '../state/platform.js';
 import type { State } from '../state/state.js';
-import type { Platform } from '../steps/parts.js';
+import type { Platform } from '../steps/step.js';
 import type { Runtime, Workspace } from './workspace.js';
 
 /** Called with what requests meet. */

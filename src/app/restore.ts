@@ -21,7 +21,7 @@ import {
   type ReadyState,
   type RestoredState,
   writeState,
-} from '../state/restore.js';
+} from '../state/backup.js';
 import type { State } from '../state/state.js';
 import { type LastAttempt, readWitness, writeWitness } from '../state/witness.js';
 import { of04, storageFailure } from '../storage.js';

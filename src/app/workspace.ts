@@ -7,7 +7,7 @@ import { witnessOf } from '../state/witness.js';
 import { ConfigurationError } from '../errors.js';
 import { behindLinks } from '../files.js';
 import { SANDBOX_ENVIRONMENT, sandboxSettings } from '../sandbox/state.js';
-import type { WorkspaceView } from '../steps/parts.js';
+import type { WorkspaceView } from '../steps/step.js';
 import type { Output } from '../terminal/output.js';
 import {
   type Credentials,

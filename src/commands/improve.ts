@@ -1,9 +1,9 @@
-import { jobStateWords } from '../agents/job.js';
+import { jobStateWords } from '../agents/jobs.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { planImprovement, whenRoom } from '../agents/plan.js';
+import { planImprovement } from '../agents/plan.js';
+import { whenRoom, reasonWords } from '../agents/reasons.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readOtherAddresses, readRanking } from '../agents/ranking.js';
-import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { expectSendingPlace, SENT_LATER, withHistory, withState } from '../app/state.js';
@@ -21,8 +21,7 @@ import { createdWords, improvePlanLines } from '../print/improve.js';
 import { type Approved, approvePages } from '../steps/approve.js';
 import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import { submitWaiting } from '../steps/poll.js';
-import { byBothClocks, withOutage } from '../steps/step.js';
-import type { WorkspaceView } from '../steps/parts.js';
+import { byBothClocks, withOutage, type WorkspaceView } from '../steps/step.js';
 import { aDay, flag, JSON_LOG, PLATFORM_ENVIRONMENT, projectCommand, value } from './command.js';
 import { conclude, runSteps } from './steps.js';
 

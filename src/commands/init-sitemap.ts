@@ -1,5 +1,5 @@
 import { readSitemapFile } from '../agents/sitemap.js';
-import { guessVariants, type Variants } from '../agents/variants.js';
+import { guessVariants, type Variants } from '../agents/ranking.js';
 import type { Runtime } from '../app/workspace.js';
 import { pageOf } from '../page.js';
 import { timeLimit } from '../sleep.js';

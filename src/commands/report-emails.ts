@@ -9,8 +9,7 @@ import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { type Calendar, choosePeriod, periodNamed } from '../reports/period.js';
 import { type Delivery, readDeliveries, storeDelivery } from '../state/emails.js';
-import type { Parts } from '../steps/parts.js';
-import { byBothClocks } from '../steps/step.js';
+import { byBothClocks, type Parts } from '../steps/step.js';
 import { deliveriesOf, type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
 import { conclude, runSteps } from './steps.js';
 

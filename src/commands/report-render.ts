@@ -1,7 +1,7 @@
 import { watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
-import { selectingNow } from '../agents/current-selection.js';
+import { selectingNow } from '../agents/plan.js';
 import { withHistory } from '../app/state.js';
 import { withoutSecrets } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';

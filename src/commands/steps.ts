@@ -5,8 +5,7 @@ import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { ExportProgress } from '../print/progress.js';
 import { doAndStore } from '../steps/history.js';
-import type { Parts } from '../steps/parts.js';
-import type { StepOutage, StepRunner } from '../steps/step.js';
+import type { Parts, StepOutage, StepRunner } from '../steps/step.js';
 
 interface HoldOptions {
   /** Whether requests wait for the end of a pause as long as it takes. */

@@ -37,7 +37,7 @@ export const dayRun = viewCountsSchema.extend({
   failure: z.string().nullable(),
   days: z.int(),
 });
-export type DayRun = z.infer<typeof dayRun>;
+type DayRun = z.infer<typeof dayRun>;
 
 /**
  * Every stored day of a project, oldest first. Final days before `since` that have views, or none, as the one before are

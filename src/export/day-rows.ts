@@ -1,8 +1,7 @@
 import { PagingError } from '../api/errors.js';
 import { type PageViews, TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { thousands } from '../format/numbers.js';
-import { type CountedPath, type DayCounts, rowsOfCounts } from '../history/days.js';
-import type { ProjectPaths } from '../history/path-ids.js';
+import { type CountedPath, type DayCounts, type ProjectPaths, rowsOfCounts } from '../history/days.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './totals.js';
 
 /** The numbers of a row. */

@@ -1,10 +1,8 @@
-import { AdditivityError } from './additivity.js';
-import { largest, largestConfirmed, viewsIn } from './probe.js';
+import { AdditivityError, largest, largestConfirmed, viewsIn } from './probe.js';
 import { PausedError } from '../api/errors.js';
-import { DISAGREEMENT, type Disagreement } from './disagreement.js';
+import { DISAGREEMENT, type Disagreement, readPageSize } from './paging.js';
 import { type ExportRange, keptNote } from './range.js';
 import { KEPT_FROM } from './retention.js';
-import { readPageSize } from './page-size.js';
 import { readDayRecords } from './day-records.js';
 import {
   type DayResult,
@@ -18,7 +16,7 @@ import {
 import { type ExportPlan, planExport, type PlannedDay, runsOfNeighbors } from './plan.js';
 import { type CheckedDays, checkRecentDays } from './verify.js';
 import { addDays, type Day, type DayRange, daysBetween } from '../day.js';
-import { readFact, recordFact } from '../state/facts.js';
+import { readFact, recordFact } from '../state/platform.js';
 import { forgetFailuresBefore, forgetPages, readUnfinishedDays } from '../state/days.js';
 import { storeEmptyDays } from './store-day.js';
 

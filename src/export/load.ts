@@ -7,10 +7,16 @@ import type { ViewCounts } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { StoredDay, StoredState } from '../history/days.js';
-import { readFact, recordFact } from '../state/facts.js';
+import { readFact, recordFact } from '../state/platform.js';
 import { keepPages, readUnfinishedDays, recordDayFailure } from '../state/days.js';
-import { type PageSize, PAGING, readPageSize, ShownPageSize } from './page-size.js';
-import { DISAGREEMENT, type Disagreement } from './disagreement.js';
+import {
+  DISAGREEMENT,
+  type Disagreement,
+  type PageSize,
+  PAGING,
+  readPageSize,
+  ShownPageSize,
+} from './paging.js';
 import { DayFailures, type ExportedProject } from './failures.js';
 import { isSmaller, Retention } from './retention.js';
 import {

@@ -12,7 +12,7 @@ import type { Day } from '../day.js';
 import { type DayOf, readKeptPages } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { thousands } from '../format/numbers.js';
-import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from './page-size.js';
+import { type DayPageSize, isInvalid, limitedTo, smallerLimit, withPage } from './paging.js';
 import { sumCounts } from './totals.js';
 
 /** A response of the views export. */

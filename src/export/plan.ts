@@ -5,7 +5,7 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readLastVerification, readUnfinishedDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { type ExportBounds, type ExportRange, readFirstDay } from './range.js';
-import { readPageSize } from './page-size.js';
+import { readPageSize } from './paging.js';
 
 /** Why days are due, in the order in which they are loaded. */
 export const DUE_ORDER = ['yesterday', 'provisional', 'failed', 'inconsistent', 'missing', 'reload'] as const;
@@ -76,7 +76,7 @@ export const requestsFor = (rows: number, pageSize: number): number =>
   Math.max(1, Math.ceil(rows / pageSize));
 
 /** The requests of a day of which some rows are kept. */
-export const requestsLeft = (requests: number, kept = 0, pageSize: number): number =>
+const requestsLeft = (requests: number, kept = 0, pageSize: number): number =>
   Math.max(1, requests - Math.floor(kept / pageSize));
 
 /** The maximum requests of an ordinary night: yesterday, the days still settling, and the check of the past. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { addDays, type Day, type DayRange, day, daysBetween, lastEndedDay } from '../day.js';
 import { longDay, plainDayRange } from '../format/days.js';
-import { BELIEVED_DAYS, type PlatformFact, readFact, recordFact } from '../state/facts.js';
+import { BELIEVED_DAYS, type PlatformFact, readFact, recordFact } from '../state/platform.js';
 import { equalCounts, NO_VIEWS } from './totals.js';
 import { largestConfirmed, probeTotals, totalsIfAnswered, viewsIn } from './probe.js';
 import { ConfigurationError } from '../errors.js';

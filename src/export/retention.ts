@@ -4,8 +4,8 @@ import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, day, daysBetween, lastEndedDay } from '../day.js';
 import type { StoredDay } from '../history/days.js';
 import { forgetFailuresBefore } from '../state/days.js';
-import { type PlatformFact, readFact, recordFact } from '../state/facts.js';
-import { DISAGREEMENT } from './disagreement.js';
+import { type PlatformFact, readFact, recordFact } from '../state/platform.js';
+import { DISAGREEMENT } from './paging.js';
 import type { ExportedProject } from './failures.js';
 import { equalCounts, NO_VIEWS } from './totals.js';
 import { largest, totalsIfAnswered, viewsIn } from './probe.js';
@@ -24,7 +24,7 @@ const EDGE_DAYS = 10;
 const SHORTEST_KEPT_DAYS = 6;
 
 /** Whether a day is so old that a platform may have deleted views of it. */
-export const mayBeDeleted = (day: Day, now: Date): boolean =>
+const mayBeDeleted = (day: Day, now: Date): boolean =>
   daysBetween(day, lastEndedDay(now)) >= SHORTEST_KEPT_DAYS;
 
 /** Whether the platform has fewer views of a stored day, of any kind. */

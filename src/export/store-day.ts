@@ -5,8 +5,7 @@ import type { HistoryStore } from '../history/store.js';
 import { type DayOf, readLastVerification } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readDayRecords } from './day-records.js';
-import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
-import type { StoredViews, WalkedDay } from './walked-day.js';
+import { countChangedPages, equalCounts, NO_VIEWS, type StoredViews, type WalkedDay } from './totals.js';
 import type { ViewCounts, ViewsResponse } from '../api/schema.js';
 
 const FORGOTTEN = 'the platform no longer has all of it; the stored data is kept';

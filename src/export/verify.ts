@@ -3,15 +3,13 @@ import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './totals.js';
 import { markDiffering, readLastVerification, recordVerification } from '../state/days.js';
-import { readFact, recordFact } from '../state/facts.js';
-import { readPageSize } from './page-size.js';
+import { readFact, recordFact } from '../state/platform.js';
+import { DISAGREEMENT, type Disagreement, readPageSize } from './paging.js';
 import { type DayRecord, readDayRecords, recentFinalDays, finalDays } from './day-records.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type PlannedDay, requestsFor, runsOfNeighbors } from './plan.js';
 import { isSmaller, KEPT_FROM, Retention } from './retention.js';
-import { expectAdditive, hasPageTotals } from './additivity.js';
-import { DISAGREEMENT, type Disagreement } from './disagreement.js';
-import { probeTotals, totalsIfAnswered } from './probe.js';
+import { expectAdditive, hasPageTotals, probeTotals, totalsIfAnswered } from './probe.js';
 
 /** A final day was not smaller before, or it would be inconsistent. */
 const SETTLED = { isSettled: true, wasSmaller: false } as const;

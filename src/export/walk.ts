@@ -3,10 +3,9 @@ import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
 import type { UnreadableRow, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { thousands } from '../format/numbers.js';
-import { type CountedPath, type DayCounts, pageViewsOf } from '../history/days.js';
-import type { ProjectPaths } from '../history/path-ids.js';
+import { type CountedPath, type DayCounts, pageViewsOf, type ProjectPaths } from '../history/days.js';
 import { DayRows } from './day-rows.js';
-import type { Disagreement } from './disagreement.js';
+import { type DayPageSize, type Disagreement, type PageSize, pageSizeOfDay } from './paging.js';
 import {
   gapIn,
   type KeptPages,
@@ -16,9 +15,16 @@ import {
   sortedBy,
   viewsPages,
 } from './pages-of-day.js';
-import { type DayPageSize, type PageSize, pageSizeOfDay } from './page-size.js';
-import { countChangedPages, equalCounts, NO_VIEWS } from './totals.js';
-import { doubtOf, MOVED, type StoredViews, type WalkedDay, walkedDay } from './walked-day.js';
+import {
+  countChangedPages,
+  doubtOf,
+  equalCounts,
+  MOVED,
+  NO_VIEWS,
+  type StoredViews,
+  type WalkedDay,
+  walkedDay,
+} from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
 const MAX_IN_VAIN = 3;

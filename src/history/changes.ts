@@ -9,9 +9,8 @@ import {
 import duckdb from '@duckdb/node-bindings';
 import { type Day, day, daysBetween } from '../day.js';
 import { pageOf } from '../page.js';
-import { COUNTS, type DayCounts, type Restatement, type StoredDay } from './days.js';
+import { COUNTS, type DayCounts, type NewIds, type Restatement, type StoredDay } from './days.js';
 import { dateOf, literal, type Parameters, toDuckDB } from './duckdb.js';
-import type { NewIds } from './path-ids.js';
 
 /** A day that was read. */
 export interface LoadedDay {
@@ -154,7 +153,7 @@ interface CountedDay {
 }
 
 /** Appends the rows of days to `internal.counts`. */
-export function appendCounts(appender: DuckDBAppender, days: Iterable<CountedDay>): void {
+function appendCounts(appender: DuckDBAppender, days: Iterable<CountedDay>): void {
   // Only garbage collection gives back the memory of a chunk, so there is one.
   const chunk = DuckDBDataChunk.create([INTEGER, DATE, INTEGER, BIGINT, BIGINT, BIGINT]);
   for (const { projectId, day: on, counts } of days) {

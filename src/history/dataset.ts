@@ -159,7 +159,7 @@ const escapeCharacter = (character: string): string =>
 export class DatasetError extends ReadershipError {}
 
 /** Writes a file beside the one that it replaces, unless it has the same bytes; returns whether it replaced it. */
-export async function replaceFile(
+async function replaceFile(
   connection: DuckDBConnection,
   file: string,
   rows: string,
@@ -201,7 +201,7 @@ const ADVICE = [
 ] as const;
 
 /** A failure of the disk. DuckDB's errors have no code, only the words of the system. */
-export function diskError(location: string, cause: unknown): ReadershipError {
+function diskError(location: string, cause: unknown): ReadershipError {
   const why = messageOf(cause);
   const next = ADVICE.find(([sign]) => sign.test(why))?.[1];
   return next === undefined

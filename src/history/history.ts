@@ -24,7 +24,7 @@ import { CurrentTables, type StateTables } from './state-copy.js';
 export const EMPTY_HISTORY = fileURLToPath(new URL('empty.duckdb', import.meta.url));
 
 /** What queries may do beyond reading. */
-export interface QueryRights {
+interface QueryRights {
   /** A file that they can write to. */
   readonly writable?: string | undefined;
   /** Settings of DuckDB that limit it further. */

@@ -6,7 +6,7 @@ import { expectSchema, isDescribed } from './schema.js';
 import type { StateTables } from './state-copy.js';
 import { removeForeignLog } from './write.js';
 
-export interface NewestOptions {
+interface NewestOptions {
   readonly path: string;
   /** The tables of the state, as they are now. */
   readonly tables: () => StateTables;

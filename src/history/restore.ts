@@ -13,8 +13,7 @@ import { readSql } from '../columns.js';
 export const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --from FILE';
 
 /** What a file to restore from is: a history with the state that it carries, or a database of Readership 0.4. */
-export type Source =
-  { readonly is: 'history'; readonly state: CarriedState | undefined } | { readonly is: '0.4' };
+type Source = { readonly is: 'history'; readonly state: CarriedState | undefined } | { readonly is: '0.4' };
 
 /** Looks at a file to restore from. Throws a `StorageError` if it cannot be one. */
 export const readSource = (path: string): Promise<Source> =>
@@ -94,7 +93,7 @@ const STATE_TABLES = [
 ] as const;
 
 /** What a database of Readership 0.4 has for the state: the rows of its tables. */
-export type StateOf04 = ReadonlyMap<string, readonly Row[]>;
+type StateOf04 = ReadonlyMap<string, readonly Row[]>;
 
 /** Reads what the state is made of. Throws DuckDB's error while Readership 0.4 has the database open. */
 export const readStateOf04 = (path: string): Promise<StateOf04> =>

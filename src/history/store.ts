@@ -7,6 +7,8 @@ import { applyChanges, type LoadedDay } from './changes.js';
 import {
   type DayCounts,
   expectExact,
+  PathIds,
+  type ProjectPaths,
   readCountsOfDay,
   readStoredDays,
   type Restatement,
@@ -15,7 +17,6 @@ import {
 } from './days.js';
 import { literal, type Parameters, type Reader, readerOf, withConnection } from './duckdb.js';
 import { EMPTY_HISTORY } from './history.js';
-import { PathIds, type ProjectPaths } from './path-ids.js';
 import { isToRewrite, removeForeignLog, writeNext } from './write.js';
 import {
   type CarriedState,
@@ -51,7 +52,7 @@ export interface StoreOptions {
 }
 
 /** A day to store in place of what is stored of it; without counts, the stored ones are kept. */
-export interface DayToStore {
+interface DayToStore {
   readonly project: string;
   readonly stored: StoredDay;
   readonly counts?: DayCounts | undefined;

@@ -113,7 +113,7 @@ const COPIED = [
 ];
 
 /** Copies the rows of the history at `path` into the empty current database: those of each quarter by path. */
-export async function copySorted(connection: DuckDBConnection, path: string): Promise<void> {
+async function copySorted(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS last (READ_ONLY)`);
   try {
     for (const table of COPIED) await connection.run(`INSERT INTO ${table} FROM last.${table}`);

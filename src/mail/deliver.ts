@@ -26,7 +26,7 @@ import {
 import type { MailTransport } from './transport.js';
 
 /** What sending needs. */
-export interface DeliveryParts {
+interface DeliveryParts {
   readonly state: State;
   readonly sender: Sender;
   readonly outgoing: {

@@ -9,8 +9,14 @@ import { timeLimit, untilAborted } from '../sleep.js';
 import type { Email } from './compose.js';
 import { shortened } from '../format/text.js';
 import { MAX_WORDS } from './delivery.js';
-import type { SmtpServer } from './smtp-url.js';
-import { type SmtpStage, type SmtpTimeouts, TIMEOUT_WORDS, whereItEnded, withRemedy } from './smtp-words.js';
+import {
+  type SmtpServer,
+  type SmtpStage,
+  type SmtpTimeouts,
+  TIMEOUT_WORDS,
+  whereItEnded,
+  withRemedy,
+} from './smtp-server.js';
 
 /**
  * As long as the standard lets servers take (RFC 5321, 4.5.3.2): after a timeout while the email is being sent, its outcome is
@@ -41,7 +47,7 @@ export interface SmtpEnd {
 }
 
 /** What a conversation is about: an email, or only the domain that it would come from. */
-export type SmtpTopic = Pick<Email, 'envelope' | 'bytes'> | { readonly domain: string | undefined };
+type SmtpTopic = Pick<Email, 'envelope' | 'bytes'> | { readonly domain: string | undefined };
 
 /**
  * Sends one email over its own connection; without an email, it only connects and logs in.

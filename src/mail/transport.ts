@@ -8,7 +8,7 @@ import type { Attempt } from '../state/sender.js';
 import type { Email } from './compose.js';
 import { fingerprintOf, type SendOutcome } from './delivery.js';
 import { DEFAULT_TIMEOUTS, type SmtpEnd, speakSmtp } from './smtp.js';
-import { parseSmtpUrl } from './smtp-url.js';
+import { parseSmtpUrl } from './smtp-server.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {

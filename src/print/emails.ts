@@ -6,7 +6,7 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
-import type { Using } from '../steps/parts.js';
+import type { Using } from '../steps/step.js';
 import { readWritten } from '../mail/deliver.js';
 import type { RunOutcome } from '../service/run.js';
 

@@ -1,7 +1,7 @@
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { requestsSince2015, requestsToFindFirstDay } from '../export/range.js';
-import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
+import { DISAGREEMENT_WORDS } from '../export/paging.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan, type PlannedExport } from '../export/plan.js';

@@ -1,8 +1,8 @@
 import { differenceInDays } from 'date-fns';
-import { type ImprovePlan, limitWords } from '../agents/plan.js';
+import type { ImprovePlan } from '../agents/plan.js';
+import { limitWords, reasonWords } from '../agents/reasons.js';
 import type { Proposal } from '../agents/prompt.js';
 import type { OtherAddresses } from '../agents/ranking.js';
-import { reasonWords } from '../agents/reasons.js';
 import { type ConsideredPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { dayOf } from '../day.js';

@@ -1,4 +1,4 @@
-import type { LateJob } from '../agents/late.js';
+import type { LateJob } from '../agents/lifecycle.js';
 import { effectWords, type JobEffect } from '../agents/job-effects.js';
 import { ENDED_STATUSES } from '../api/schema.js';
 import { dayOf } from '../day.js';

@@ -1,7 +1,7 @@
 import { subDays } from 'date-fns';
 import { LIMITS } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { DISAGREEMENT_WORDS } from '../export/disagreement.js';
+import { DISAGREEMENT_WORDS } from '../export/paging.js';
 import { dayList, longDay, moment, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { ProjectStatus } from '../service/status.js';

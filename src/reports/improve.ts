@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { jobEffectRow } from '../agents/job-effects.js';
 import { type Reason, reasonOf, reasonWords } from '../agents/reasons.js';
-import type { CurrentSelection } from '../agents/current-selection.js';
+import type { CurrentSelection } from '../agents/plan.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { dayOf } from '../day.js';
 import { counted } from '../format/numbers.js';

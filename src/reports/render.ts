@@ -1,4 +1,4 @@
-import type { CurrentSelection, SelectNow } from '../agents/current-selection.js';
+import type { CurrentSelection, SelectNow } from '../agents/plan.js';
 import { type Palette, readPalette, withImages } from '../charts/images.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';

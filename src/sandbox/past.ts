@@ -1,6 +1,6 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { addHours, addSeconds, startOfISOWeek, subWeeks } from 'date-fns';
-import { changeJob, planJob, referenceOf } from '../agents/job.js';
+import { changeJob, planJob, referenceOf } from '../agents/jobs.js';
 import { NO_EVIDENCE } from '../agents/reasons.js';
 import type { Day } from '../day.js';
 import { readJob } from '../state/jobs.js';

@@ -12,7 +12,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
-import { expectAdditive } from '../export/additivity.js';
+import { expectAdditive } from '../export/probe.js';
 import { counted } from '../format/numbers.js';
 import { isRetired } from '../mail/channel.js';
 import { asciiDomain } from '../mail/compose.js';

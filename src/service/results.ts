@@ -19,8 +19,7 @@ import {
   storeStepResult,
 } from '../state/runs.js';
 import { historyStamp } from '../steps/history.js';
-import type { WorkspaceView } from '../steps/parts.js';
-import type { StepRunner } from '../steps/step.js';
+import type { StepRunner, WorkspaceView } from '../steps/step.js';
 
 /** What the results of a run depend on, as of its beginning, and the steps whose stored results are still right. */
 export interface KnownResults {

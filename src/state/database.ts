@@ -11,7 +11,7 @@ import { storageFailure } from '../storage.js';
 export type Database = InstanceType<typeof DatabaseSync>;
 
 /** How long SQLite itself waits for another process: meanwhile, this one answers nobody. */
-export const BUSY_TIMEOUT_MS = 500;
+const BUSY_TIMEOUT_MS = 500;
 
 /** Opens a SQLite file whose transactions survive a power failure, and leave no other file behind. */
 export function openDatabase(path: string, timeoutMs = BUSY_TIMEOUT_MS): Database {

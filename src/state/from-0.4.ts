@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { emptyState } from './open.js';
-import { type SavedState, saveState } from './copies.js';
+import { type SavedState, saveState } from './backup.js';
 import type { State } from './state.js';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -11,7 +11,7 @@ type Row = Readonly<Record<string, unknown>>;
 const ATTEMPTS = { jobs: 'submitted_at', messages: 'submitted_at', emails: 'tried_at' } as const;
 
 /** The rows of a state's tables, which a database of Readership 0.4 had. */
-export type ImportedTables = ReadonlyMap<string, readonly Row[]>;
+type ImportedTables = ReadonlyMap<string, readonly Row[]>;
 
 const timeOf = (row: Row, column: string): string => z.string().catch('').parse(row[column]);
 

@@ -76,7 +76,7 @@ export class Worker {
 }
 
 /** The lock of a data directory: without a token, while its state is replaced. */
-export interface DataLock {
+interface DataLock {
   readonly isHeld: () => boolean;
   readonly release: () => void;
   /** Removes its file, and gives it back: where the directory was new, and nothing was stored. */

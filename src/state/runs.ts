@@ -78,7 +78,7 @@ export const RESULT_STEPS = ['export', 'improve', 'report', 'publish'] as const;
 export type ResultStep = (typeof RESULT_STEPS)[number];
 
 /** What the result of a step depended on, and when the step has something to do again in any case. */
-export interface StepResultRow {
+interface StepResultRow {
   readonly step: ResultStep;
   /** A digest of all that it depended on, but for the state. */
   readonly basis: string;

@@ -24,7 +24,7 @@ class RecordedAttempt {
 }
 export type Attempt = RecordedAttempt;
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly state: State;
   readonly worker: Worker;
   readonly here: SendingPlace;

@@ -149,7 +149,7 @@ function whyNotAdoptable(
 }
 
 /** Numbers of attempts to send something of which the state knows nothing, both included. */
-export interface UnknownAttempts {
+interface UnknownAttempts {
   readonly first: number;
   readonly last: number;
 }

@@ -65,7 +65,7 @@ const workspaceRow = placeRow.extend({
   dataset: z.string().nullable(),
 });
 /** The workspace that a state belongs to. */
-export type WorkspaceRow = Readonly<z.infer<typeof workspaceRow>>;
+type WorkspaceRow = Readonly<z.infer<typeof workspaceRow>>;
 
 export function readWorkspaceRow(state: State): WorkspaceRow {
   const row = state.get('SELECT * FROM workspace', workspaceRow);

@@ -1,15 +1,15 @@
-import { planJob, referenceOf } from '../agents/job.js';
+import { planJob, referenceOf } from '../agents/jobs.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { awaitedRoom, type ImprovePlan, type PlanBasis, planImprovement, type Room } from '../agents/plan.js';
+import { awaitedRoom, type ImprovePlan, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { type Room, reasonWords } from '../agents/reasons.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
 import { noPageForJobs } from '../agents/ranking.js';
-import { reasonWords } from '../agents/reasons.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
 import { evidenceRow, type Job, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
-import type { WorkspaceView } from './parts.js';
+import type { WorkspaceView } from './step.js';
 
 /** How the job of a page is planned. */
 interface Planning {

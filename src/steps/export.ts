@@ -14,8 +14,7 @@ import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { Using } from './parts.js';
-import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
+import { byBothClocks, eachProject, type StepResult, type Using, withOutage } from './step.js';
 
 type ExportParts = Using<'workspace' | 'platform' | 'state' | 'store' | 'session'>;
 

@@ -9,8 +9,7 @@ import type { Reader } from '../history/duckdb.js';
 import { readKnownDays, storeKnownDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readWorkspaceRow } from '../state/workspace.js';
-import type { Using, WorkspaceView } from './parts.js';
-import { StepRunner } from './step.js';
+import { StepRunner, type Using, type WorkspaceView } from './step.js';
 
 /**
  * Writes the history again if jobs, messages, emails or skips have changed since it was written, so that it stays a backup
@@ -123,7 +122,7 @@ const OF_STATE = readSql(import.meta.url, '../state/statements/dated-in-future.s
 const futureRow = z.object({ kind: z.string(), rows: z.int(), latest: timestampColumn });
 
 /** Records of a kind that a wrong clock dated in the future, and the furthest of their times. They delay nothing for longer than their own delay. */
-export type FutureRows = z.infer<typeof futureRow>;
+type FutureRows = z.infer<typeof futureRow>;
 
 /** Of the history: days and restatements. */
 export const readFutureDays = (reader: Reader, now: Date): Promise<FutureRows[]> =>

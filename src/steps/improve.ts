@@ -21,17 +21,16 @@ import {
   readSkips,
   recordSkip,
   replaceChoices,
-} from '../state/choices.js';
+} from '../state/decisions.js';
 import { readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { planPageJob } from './approve.js';
 import { loadNotes } from './notes.js';
-import type { Parts } from './parts.js';
+import { byBothClocks, eachProject, type Parts, type StepResult, withOutage } from './step.js';
 import { type Sent, submitWaiting } from './poll.js';
-import { byBothClocks, eachProject, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is sent. */
-export interface ProjectImprovement extends Sent {
+interface ProjectImprovement extends Sent {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
 }

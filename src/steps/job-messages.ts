@@ -1,13 +1,12 @@
-import { isRemoteJob, jobStateWords } from '../agents/job.js';
+import { isRemoteJob, jobStateWords, planMessage } from '../agents/jobs.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { planMessage } from '../agents/messages.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { type Job, readJob } from '../state/jobs.js';
 import { type JobMessage, readMessages, readMessagesTo } from '../state/messages.js';
 import type { State } from '../state/state.js';
-import type { Using, WorkspaceView } from './parts.js';
+import type { Using, WorkspaceView } from './step.js';
 import { submitWaiting } from './poll.js';
 
 /** A job with its messages, and the project that it belongs to. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type SelectNow, selectingNow } from '../agents/current-selection.js';
+import { type SelectNow, selectingNow } from '../agents/plan.js';
 import { isSameRecipient, type MailAudience, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
@@ -25,7 +25,7 @@ import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
-import type { Using, WorkspaceView } from './parts.js';
+import type { Using, WorkspaceView } from './step.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {

@@ -2,8 +2,8 @@ import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { addNote, type Note, notesFileIn, readNotes } from '../config/notes.js';
 import { pagePattern } from '../page.js';
-import { notesOf, replaceNotes, type StoredNote } from '../state/notes.js';
-import type { Using, WorkspaceView } from './parts.js';
+import { notesOf, replaceNotes, type StoredNote } from '../state/decisions.js';
+import type { Using, WorkspaceView } from './step.js';
 
 type NotesOf = Pick<WorkspaceView, 'workspaceDir' | 'historyFile' | 'settings'>;
 

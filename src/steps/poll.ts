@@ -7,8 +7,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { forgetProblems, type Job, readJobs } from '../state/jobs.js';
-import type { Parts, Using } from './parts.js';
-import { byBothClocks, eachProject, withOutage } from './step.js';
+import { byBothClocks, eachProject, type Parts, type Using, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */

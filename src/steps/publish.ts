@@ -2,8 +2,7 @@ import { counted } from '../format/numbers.js';
 import { type DatasetChange, DatasetError, datasetVersion, publishDataset } from '../history/dataset.js';
 import { runShell } from '../shell.js';
 import { finishedDataset, recordDataset } from '../state/workspace.js';
-import type { Using } from './parts.js';
-import type { StepResult } from './step.js';
+import type { StepResult, Using } from './step.js';
 
 type PublishParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'session'>;
 

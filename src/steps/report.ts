@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { addHours, max, min, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import { selectingNow } from '../agents/current-selection.js';
+import { selectingNow } from '../agents/plan.js';
 import { nextScheduled } from '../config/cron.js';
 import { isSameRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -18,8 +18,7 @@ import { prepareReport } from '../reports/render.js';
 import { type DeliveryKey, readDeliveries } from '../state/emails.js';
 import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
-import type { Parts, Using } from './parts.js';
-import { byBothClocks, type StepResult, withOutage } from './step.js';
+import { byBothClocks, type Parts, type StepResult, type Using, withOutage } from './step.js';
 import { readLastRuns } from '../state/runs.js';
 import {
   deliveriesOf,

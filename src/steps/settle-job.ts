@@ -1,6 +1,5 @@
-import { changeJob, jobStateWords } from '../agents/job.js';
+import { changeJob, changePrompt, jobStateWords, openMessage } from '../agents/jobs.js';
 import { storeReview } from '../agents/merges.js';
-import { changePrompt, openMessage } from '../agents/messages.js';
 import { isGone, UnknownJobError } from '../agents/poll.js';
 import type { AgentJob } from '../api/schema.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -11,7 +10,7 @@ import { type Job, readJobs } from '../state/jobs.js';
 import type { JobMessage } from '../state/messages.js';
 import type { State } from '../state/state.js';
 import { findJob } from './job-messages.js';
-import type { WorkspaceView } from './parts.js';
+import type { WorkspaceView } from './step.js';
 
 export const WAYS = ['merged', 'closed', 'ended', 'sent', 'notSent'] as const;
 
@@ -59,7 +58,7 @@ const FLAGS: Readonly<Record<JobFinding['as'], string>> = {
 };
 
 /** These ways as options of `jobs settle`. */
-export const settleFlags = (ways: readonly JobFinding['as'][]): string =>
+const settleFlags = (ways: readonly JobFinding['as'][]): string =>
   ways
     .map((way) => FLAGS[way])
     .join(', ')

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { jobLookUp } from '../app/platform.js';
-import { whenRoom } from '../agents/plan.js';
+import { whenRoom } from '../agents/reasons.js';
 import { expectSendingPlace } from '../app/state.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf } from '../day.js';

@@ -1,8 +1,6 @@
 import { readJobsWithEffects } from '../agents/job-effects.js';
-import { isRemoteJob } from '../agents/job.js';
-import { lateJobs } from '../agents/late.js';
-import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { openMessage } from '../agents/messages.js';
+import { isRemoteJob, openMessage } from '../agents/jobs.js';
+import { lateJobs, OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { isInReview, skippedNow } from '../agents/plan.js';
 import { MAX_PROMPT_LENGTH } from '../agents/prompt.js';
 import { reasonWords } from '../agents/reasons.js';
@@ -13,7 +11,7 @@ import { howToLook, lateWords } from '../print/jobs.js';
 import { mergedIntoAnotherBranch } from '../reports/jobs.js';
 import type { Job } from '../state/jobs.js';
 import { readMessages } from '../state/messages.js';
-import { notesOf } from '../state/notes.js';
+import { notesOf } from '../state/decisions.js';
 import { WAYS, waysToSettle } from '../steps/settle-job.js';
 import type { SiteRequest } from './request.js';
 

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import type { CurrentSelection } from '../agents/current-selection.js';
-import { limitWords, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { type CurrentSelection, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { limitWords, reasonWords } from '../agents/reasons.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readRanking } from '../agents/ranking.js';
-import { reasonWords } from '../agents/reasons.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';

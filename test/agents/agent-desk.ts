@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { planJob } from '../../src/agents/job.js';
-import { planMessage } from '../../src/agents/messages.js';
+import { planJob, planMessage } from '../../src/agents/jobs.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';

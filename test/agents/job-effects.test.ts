@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { planJob } from '../../src/agents/job.js';
+import { planJob } from '../../src/agents/jobs.js';
 import { effectWords, readJobEffects, readJobsWithEffects } from '../../src/agents/job-effects.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { emptyState } from '../../src/state/open.js';

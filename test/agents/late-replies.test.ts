@@ -1,6 +1,6 @@
 import { addHours } from 'date-fns';
 import { describe, expect, it } from 'vitest';
-import { changeJob } from '../../src/agents/job.js';
+import { changeJob } from '../../src/agents/jobs.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { recordPromptPause } from '../../src/state/messages.js';
 import { pollStep } from '../../src/steps/poll.js';

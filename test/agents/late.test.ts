@@ -1,6 +1,6 @@
 import { addDays, addMinutes, subDays } from 'date-fns';
 import { expect, it } from 'vitest';
-import { lateJobs } from '../../src/agents/late.js';
+import { lateJobs } from '../../src/agents/lifecycle.js';
 import type { Job } from '../../src/state/jobs.js';
 import type { JobMessage } from '../../src/state/messages.js';
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { planJob } from '../../src/agents/job.js';
+import { planJob, planMessage } from '../../src/agents/jobs.js';
 import { isRemote, OPEN_MESSAGE_STATES } from '../../src/agents/lifecycle.js';
-import { planMessage } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { Transport } from '../../src/api/transport.js';

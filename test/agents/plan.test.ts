@@ -1,7 +1,7 @@
 import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordChoices } from '../../src/steps/improve.js';
-import { changeJob, planJob } from '../../src/agents/job.js';
+import { changeJob, planJob } from '../../src/agents/jobs.js';
 import { busyPages, type ImprovePlan, type PlanRules } from '../../src/agents/plan.js';
 import { readRanking } from '../../src/agents/ranking.js';
 import { reasonWords } from '../../src/agents/reasons.js';
@@ -9,7 +9,7 @@ import type { Selection } from '../../src/agents/select.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { improvePlanLines } from '../../src/print/improve.js';
-import { readChoices } from '../../src/state/choices.js';
+import { readChoices } from '../../src/state/decisions.js';
 import { type Job, readJobs } from '../../src/state/jobs.js';
 import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';

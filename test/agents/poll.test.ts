@@ -1,8 +1,7 @@
 import { addSeconds } from 'date-fns';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { changeJob } from '../../src/agents/job.js';
-import { changePrompt } from '../../src/agents/messages.js';
+import { changeJob, changePrompt } from '../../src/agents/jobs.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';

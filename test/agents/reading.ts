@@ -3,7 +3,7 @@ import { readRanking } from '../../src/agents/ranking.js';
 import type { Reader } from '../../src/history/duckdb.js';
 import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
-import { referenceOf } from '../../src/agents/job.js';
+import { referenceOf } from '../../src/agents/jobs.js';
 import type { Evidence, NewJob } from '../../src/state/jobs.js';
 import { execute } from '../open-history.js';
 import type { HistoryStore } from '../../src/history/store.js';

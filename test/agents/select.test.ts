@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, isInReview, limitWords, rejectedPages, roomFor } from '../../src/agents/plan.js';
-import { type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
+import { busyPages, isInReview, rejectedPages, roomFor } from '../../src/agents/plan.js';
+import { limitWords, type Reason, reasonWords } from '../../src/agents/reasons.js';
+import { selectPages, type SelectionRules } from '../../src/agents/select.js';
+import type { Candidate } from '../../src/agents/ranking.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = { minWeeklyViews: 100, exclude: [] };

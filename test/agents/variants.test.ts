@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { planJob } from '../../src/agents/job.js';
+import { planJob } from '../../src/agents/jobs.js';
 import type { PlanRules } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
-import { guessVariants, sharedPath } from '../../src/agents/variants.js';
-import { recordSkip } from '../../src/state/choices.js';
+import { guessVariants, sharedPath } from '../../src/agents/ranking.js';
+import { recordSkip } from '../../src/state/decisions.js';
 import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
 import { emptyHistory } from '../reports/history.js';

@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { planJob } from '../../src/agents/job.js';
+import { planJob } from '../../src/agents/jobs.js';
 import { callCli } from '../run-cli.js';
 import { openTestState } from '../open-state.js';
 import { reply, serve } from '../serve.js';

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { Client } from '../../src/api/client.js';
+import { type Client, retrying } from '../../src/api/client.js';
 import { ApiError, PausedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
-import { retrying } from '../../src/api/retry.js';
 import { reply, serve } from '../serve.js';
 import { clientOf, errorOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { ATTEMPT } from '../attempt.js';

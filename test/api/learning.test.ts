@@ -1,7 +1,7 @@
 import { addHours, differenceInMilliseconds, startOfHour } from 'date-fns';
 import { expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { readRequests } from '../../src/state/requests.js';
+import { readRequests } from '../../src/state/platform.js';
 import type { State } from '../../src/state/state.js';
 import { openTestState } from '../open-state.js';
 import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';

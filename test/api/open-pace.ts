@@ -1,6 +1,6 @@
 import { PausedError } from '../../src/api/errors.js';
 import { type PaceOptions, RequestPace } from '../../src/api/pace.js';
-import { requestsOf } from '../../src/state/requests.js';
+import { requestsOf } from '../../src/state/platform.js';
 import type { State } from '../../src/state/state.js';
 import { openTestState } from '../open-state.js';
 import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
 import { freeAt, hourOf } from '../../src/api/hour.js';
 import { READS_AT_ONCE } from '../../src/api/transport.js';
-import { readRequests } from '../../src/state/requests.js';
+import { readRequests } from '../../src/state/platform.js';
 import type { State } from '../../src/state/state.js';
 import { nextMinute } from '../../src/format/days.js';
 import { clientOf, errorOf, NO_ROWS, PAGE } from './open-client.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { parseRetryAfter } from '../../src/api/retry-after.js';
+import { parseRetryAfter } from '../../src/api/clock.js';
 import { tries } from '../fuzz.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');

@@ -2,7 +2,7 @@ import { appendFile, cp, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { planMessage } from '../../src/agents/messages.js';
+import { planMessage } from '../../src/agents/jobs.js';
 import { readJobs } from '../../src/state/jobs.js';
 import { afterFile } from '../cleanup.js';
 import { openTestState } from '../open-state.js';

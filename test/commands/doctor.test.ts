@@ -2,7 +2,7 @@ import { appendFile, chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
-import { readRequests } from '../../src/state/requests.js';
+import { readRequests } from '../../src/state/platform.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { keyProblem } from '../../src/service/findings.js';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { withSender } from '../../src/app/secrets.js';
 import { loadSettings } from '../../src/config/load.js';
 import { parseMailAddress, parseSender } from '../../src/config/recipients.js';
-import { parseSmtpUrl } from '../../src/mail/smtp-url.js';
+import { parseSmtpUrl } from '../../src/mail/smtp-server.js';
 import { tempDir } from '../temp-dir.js';
 
 async function load(yaml: string) {

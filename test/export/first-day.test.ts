@@ -3,7 +3,7 @@ import { RefusedError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
 import { type ExportRange, type RangeRequest, resolveRange } from '../../src/export/range.js';
 import { KEPT_FROM } from '../../src/export/retention.js';
-import { readFact } from '../../src/state/facts.js';
+import { readFact } from '../../src/state/platform.js';
 import { openClient } from '../api/open-client.js';
 import { stateBeside } from '../open-state.js';
 import { newStore } from '../open-history.js';

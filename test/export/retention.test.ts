@@ -4,7 +4,7 @@ import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import { readDayRecords, readSettling, recommendedSettleDays } from '../../src/export/day-records.js';
 import { judgeSmaller, KEPT_FROM } from '../../src/export/retention.js';
 import { auditHistory } from '../../src/export/verify.js';
-import { readFact } from '../../src/state/facts.js';
+import { readFact } from '../../src/state/platform.js';
 import type { Behaviors, Deletion } from '../platform.js';
 import { DAY_MS } from '../sleeping-clock.js';
 import { byPath } from './moving-views.js';

@@ -5,8 +5,13 @@ import { RefusedError, TryLaterError } from '../../src/api/errors.js';
 import { addDays, type Day, day, daysBetween, daysIn } from '../../src/day.js';
 import { type DifferingDay, findDifferingDays, type StoredTotals } from '../../src/export/verify.js';
 import { equalCounts, NO_VIEWS, sumCounts } from '../../src/export/totals.js';
-import { largest, largestConfirmed } from '../../src/export/probe.js';
-import { AdditivityError, expectAdditive, INCLUSIVE } from '../../src/export/additivity.js';
+import {
+  AdditivityError,
+  expectAdditive,
+  INCLUSIVE,
+  largest,
+  largestConfirmed,
+} from '../../src/export/probe.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -4,7 +4,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
 import { isAsStored, storeDay } from '../../src/export/store-day.js';
-import { DOCUMENTED_SIZE } from '../../src/export/page-size.js';
+import { DOCUMENTED_SIZE } from '../../src/export/paging.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { pageViewsOf } from '../../src/history/days.js';
 import { DayWalks, type WalkOptions } from '../../src/export/walk.js';

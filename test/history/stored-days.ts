@@ -4,8 +4,7 @@ import { storeDay } from '../../src/export/store-day.js';
 import { NO_VIEWS, sumCounts } from '../../src/export/totals.js';
 import { stateBeside } from '../open-state.js';
 import type { HistoryStore } from '../../src/history/store.js';
-import type { DayCounts } from '../../src/history/days.js';
-import { ProjectPaths } from '../../src/history/path-ids.js';
+import { type DayCounts, ProjectPaths } from '../../src/history/days.js';
 
 export { row as page } from '../export/moving-views.js';
 

@@ -2,11 +2,11 @@ import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
 import type { Middleware, PageOfViews, SandboxContext, ServedOperation } from '../../src/sandbox/access.js';
 import {
+  pageOf,
   type Sandbox as OwnSandbox,
   type SandboxOptions,
   startSandbox as start,
 } from '../../src/sandbox/index.js';
-import { pageOf } from '../../src/sandbox/views.js';
 import { afterFile } from '../cleanup.js';
 import { createRequestLog, leaveUnanswered } from './request-log.js';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { changeJob } from '../../src/agents/job.js';
+import { changeJob } from '../../src/agents/jobs.js';
 import { isPollDue } from '../../src/agents/poll.js';
 import { submitPrompts } from '../../src/agents/submit.js';
 import { isSendDue, runDue } from '../../src/service/run.js';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { FIRST_DAY } from '../../src/export/range.js';
 import { KEPT_FROM } from '../../src/export/retention.js';
 import { day, startOfDay } from '../../src/day.js';
-import { readFact, readLimit, recordFact } from '../../src/state/facts.js';
+import { readFact, readLimit, recordFact } from '../../src/state/platform.js';
 import { newState, NOW } from './new-state.js';
 
 const DAY = day('2026-01-01');

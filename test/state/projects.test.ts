@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
 import { day } from '../../src/day.js';
-import { readChoices, readSkips, recordSkip, replaceChoices } from '../../src/state/choices.js';
+import {
+  notesOf,
+  readChoices,
+  readSkips,
+  recordSkip,
+  replaceChoices,
+  replaceNotes,
+} from '../../src/state/decisions.js';
 import {
   forgetDayFailure,
   forgetFailuresBefore,
@@ -14,14 +21,13 @@ import {
   recordVerification,
 } from '../../src/state/days.js';
 import { readDeliveriesOf } from '../../src/state/emails.js';
-import { readFact, recordFact } from '../../src/state/facts.js';
+import { readFact, recordFact } from '../../src/state/platform.js';
 import {
   readMessages,
   readPromptPause,
   readSentPrompts,
   recordPromptPause,
 } from '../../src/state/messages.js';
-import { notesOf, replaceNotes } from '../../src/state/notes.js';
 import { forgetProblems, readJobs, readUnmergedJobs } from '../../src/state/jobs.js';
 import type { State } from '../../src/state/state.js';
 import { FIRST_DAY } from '../../src/export/range.js';

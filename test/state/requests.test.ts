@@ -1,6 +1,6 @@
 import { addMilliseconds, addSeconds } from 'date-fns';
 import { expect, it } from 'vitest';
-import { requestsOf } from '../../src/state/requests.js';
+import { requestsOf } from '../../src/state/platform.js';
 import { newState, NOW } from './new-state.js';
 
 const MINUTE = 60;

@@ -8,7 +8,7 @@ import { type Approval, approvePages } from '../../src/steps/approve.js';
 import { improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { submitWaiting } from '../../src/steps/poll.js';
 import { type Job, readJob } from '../../src/state/jobs.js';
-import { readChoices, readSkips } from '../../src/state/choices.js';
+import { readChoices, readSkips } from '../../src/state/decisions.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { planFrom, steadyPages, storeReading } from '../agents/reading.js';
 import { tempDir } from '../temp-dir.js';

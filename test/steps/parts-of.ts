@@ -1,6 +1,6 @@
 import { PlatformClock } from '../../src/api/clock.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
-import type { Outgoing, Parts, Platform, Session, WorkspaceView } from '../../src/steps/parts.js';
+import type { Outgoing, Parts, Platform, Session, WorkspaceView } from '../../src/steps/step.js';
 import type { OtherPlaceError } from '../../src/state/workspace.js';
 import { Sender } from '../../src/state/sender.js';
 import { emptyState } from '../../src/state/open.js';

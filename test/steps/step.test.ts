@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
-import type { Session } from '../../src/steps/parts.js';
-import { StepRunner, withOutage } from '../../src/steps/step.js';
+import { type Session, StepRunner, withOutage } from '../../src/steps/step.js';
 import { openTestState } from '../open-state.js';
 import { newStore } from '../open-history.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { recordSkip } from '../../src/state/choices.js';
+import { recordSkip } from '../../src/state/decisions.js';
 import { createState, openState } from '../../src/state/open.js';
 import { placeOf } from '../../src/state/workspace.js';
 import { readingSql, steadyPages } from '../agents/reading.js';

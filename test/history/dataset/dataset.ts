@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { Using } from '../../../src/steps/parts.js';
+import type { Using } from '../../../src/steps/step.js';
 import { type Dataset, datasetVersion, publishDataset } from '../../../src/history/dataset.js';
 import type { Reader } from '../../../src/history/duckdb.js';
 import type { HistoryStore } from '../../../src/history/store.js';

@@ -45,7 +45,7 @@ export function forgetLeftOut(state: State, page: ProjectPage, code: string): vo
 }
 
 /** A page of a project, named by its path without variants. */
-export interface ProjectPage {
+interface ProjectPage {
   readonly project: string;
   readonly path: string;
 }
@@ -69,4 +69,28 @@ export function recordSkip(state: State, page: ProjectPage, now: Date, until: Da
 
 export function forgetSkip(state: State, page: ProjectPage): void {
   state.run('DELETE FROM skips WHERE project = $project AND path = $path', { ...page });
+}
+
+const NOTES_OF_PROJECT =
+  'SELECT day, text, path, is_break FROM notes WHERE project = $project ORDER BY day, text, path, is_break';
+const RECORD_NOTE =
+  'INSERT INTO notes (project, day, text, path, is_break) VALUES ($project, $day, $text, $path, $is_break)';
+
+const noteRow = z.object({
+  day: dayColumn,
+  text: z.string(),
+  path: z.string(),
+  is_break: flagColumn,
+});
+/** A note as stored; its `path` is `*` if it concerns the whole site. */
+export type StoredNote = z.infer<typeof noteRow>;
+
+/** The notes of a project, oldest first. */
+export const notesOf = (state: State, project: string): StoredNote[] =>
+  state.all(NOTES_OF_PROJECT, noteRow, { project });
+
+/** Stores the notes of a project, instead of those before. */
+export function replaceNotes(state: State, project: string, notes: readonly StoredNote[]): void {
+  state.run('DELETE FROM notes WHERE project = $project', { project });
+  for (const note of notes) state.run(RECORD_NOTE, { ...note, project });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RefusedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { type PlatformFact, readFact } from '../state/facts.js';
+import { type PlatformFact, readFact } from '../state/platform.js';
 import type { State } from '../state/state.js';
 
 /** Limits that servers accept, if they refuse the documented one without naming theirs. */
@@ -99,3 +99,17 @@ export class ShownPageSize implements PageSize {
     };
   }
 }
+
+/** What a platform says of the end of its rows that cannot be right, and what exports do about it. */
+export const DISAGREEMENT_WORDS = {
+  'page totals':
+    'returns the totals of each page instead of the whole day; exports read until there are no more rows, and stored days are not compared with them',
+  'always more': 'says that there are more rows after the last one; exports end when the rows add up',
+} as const;
+export type Disagreement = keyof typeof DISAGREEMENT_WORDS;
+
+export const DISAGREEMENT: PlatformFact<Disagreement> = {
+  name: 'disagreement',
+  value: z.enum(['page totals', 'always more']),
+  isLimit: true,
+};
