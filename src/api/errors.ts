@@ -112,7 +112,7 @@ export class ClockError extends ReadershipError {
   override readonly exitCode = 75;
 }
 
-/** Pages that do not end, repeat or lack rows, or have impossible counts: the server does not follow the pagination rules of the API. */
+/** Pages that do not end, repeat or omit rows, or have impossible counts: the server does not follow the pagination rules of the API. */
 export class PagingError extends ReadershipError {
   constructor(what: string) {
     super(`${what}. Nothing was stored for this day; it will be retried later.`);

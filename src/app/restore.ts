@@ -96,7 +96,7 @@ export async function restoreStores(
 }
 
 /**
- * Takes over a workspace of Readership 0.4: its `effects.log` must have no attempt that its database lacks. The history comes
+ * Takes over a workspace of Readership 0.4: its `effects.log` must have no attempt that is missing from its database. The history comes
  * last, and then its files get names that nobody looks for. Throws a `StorageError`, with nothing changed, if it cannot.
  */
 async function restoreFrom04(

@@ -141,8 +141,8 @@ export async function openHistory(
 }
 
 /**
- * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version wrote the history, which may
- * lack what they read.
+ * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version wrote the history, which may not
+ * have what they read.
  */
 export const openOwnHistory = (path: string, limits: QueryRights['limits'] = {}): Promise<History> =>
   openHistory(path, { limits }, async (connection) => {

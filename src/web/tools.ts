@@ -180,7 +180,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   ),
 };
 
-/** What an answer lacks: `200 of 4,312 rows; …`. */
+/** What is missing from an answer: `200 of 4,312 rows; …`. */
 function cutWords({ rows, found }: Pick<Rows, 'rows' | 'found'>): string {
   const shown = thousands(rows.length);
   const some = rows.length === 0 ? 'No row fits' : `The first ${shown} rows of very many`;

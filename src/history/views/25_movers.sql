@@ -85,7 +85,7 @@ WITH
       2 * bit_count(viewed.weeks & site.weeks) >= k AS is_usual,
       (k >= 3 AND is_usual) OR (days >= 3 AND (is_usual OR greatest(human, ai) >= 8)) AS may_move
     FROM
-      -- The earlier weeks. They come first, because DuckDB names the first table that it lacks where another database is used.
+      -- The earlier weeks. They come first, because DuckDB names the first table that it does not find where another database is used.
       (SELECT project, sum(1 << weeks_ago)::BIGINT - 1 AS weeks FROM site_week GROUP BY project) AS site
       JOIN viewed USING (project)
     WHERE CASE WHEN greatest(all_human, all_ai) >= 8 AND (may_move OR first_seen <= 1 OR greatest(human, ai) >= 20) THEN is_page(path) ELSE false END
