@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import pRetry from 'p-retry';
 import type { Day } from '../day.js';
 import {
+  isRateLimited,
   type Operation,
   plainWords,
   responseError,
@@ -13,9 +14,9 @@ import {
 import { ConfigurationError } from '../errors.js';
 import type { Attempt } from '../state/sender.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
-import { type Pace, pauseWhenRefused } from './pace.js';
+import type { RequestPace } from './pace.js';
 import { type AgentJob, agentJobSchema, isJobId, LIMITS, pageOfViews, type ViewsResponse } from './schema.js';
-import type { Transport } from './transport.js';
+import { READS_AT_ONCE, type Transport } from './transport.js';
 import { isLasting } from '../network.js';
 import { sleepFor } from '../sleep.js';
 
@@ -46,7 +47,7 @@ export interface ClientOptions {
   readonly retries?: RetryPolicy | undefined;
   readonly onRetry?: OnRetry | undefined;
   /** When requests for views may be sent; shared by all that use the same key. */
-  readonly pace?: Pace | undefined;
+  readonly pace?: RequestPace | undefined;
   /** Called before each request is sent, including retries. */
   readonly onRequest?: (operation: Operation) => void;
   /** May be shared with other clients, and is closed by its creator. */
@@ -60,21 +61,17 @@ export interface ClientOptions {
 export class Client {
   readonly #redact: Redact;
   readonly #redactData: Redact;
-  readonly #pace: Pace;
-  readonly #viewsPace: Pace;
 
   constructor(private readonly options: ClientOptions) {
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
-    this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
-    this.#viewsPace = options.pace ?? this.#pace;
   }
 
   /** One page of views. */
   views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
     const search = `dateFrom=${query.dateFrom}&dateTo=${query.dateTo}&limit=${query.limit}&offset=${query.offset}`;
     const operation = this.#operation(VIEWS_OPERATION, 'GET', `/v1/analytics/:project/views?${search}`);
-    return this.#read(operation, pageOfViews, this.#viewsPace, options);
+    return this.#read(operation, pageOfViews, options, this.options.pace);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -92,7 +89,7 @@ export class Client {
   /** The current state of a job. The documented API names this operation but not its path. */
   async job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('read the agent job', 'GET', pathOf(jobId));
-    return expectJob(operation, jobId, await this.#read(operation, agentJobSchema, this.#pace, { signal }));
+    return expectJob(operation, jobId, await this.#read(operation, agentJobSchema, { signal }));
   }
 
   #operation(name: string, method: Operation['method'], path: string): Operation {
@@ -100,29 +97,21 @@ export class Client {
     return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
   }
 
-  async #read<Answer>(
+  #read<Answer>(
     operation: Operation,
     schema: Checked<Answer>,
-    pace: Pace,
     { signal, isTrial = false }: ReadOptions,
+    pace?: RequestPace,
   ): Promise<Answer> {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.options;
+    const send = () => this.#send(operation, undefined, signal);
     let attempts = 0;
     const attempt = async () => {
-      const request = await pace.next(signal, isTrial && attempts++ === 0);
-      try {
-        const body = await this.#send(operation, undefined, signal);
-        await pace.answered(request);
-        return this.#parse(operation, body, schema);
-      } catch (error) {
-        if (error instanceof TryLaterError && error.reason === 'rate-limited')
-          await pace.refused(request, error.retryAfterMs);
-        throw error;
-      } finally {
-        pace.ended(request);
-      }
+      const isFirst = attempts++ === 0;
+      const body = await (pace === undefined ? send() : pace.send(send, signal, isTrial && isFirst));
+      return this.#parse(operation, body, schema);
     };
-    return retrying(attempt, retries, pace.mostRefusals, signal, onRetry);
+    return retrying(attempt, retries, pace !== undefined, signal, onRetry);
   }
 
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
@@ -194,24 +183,23 @@ type OnRetry = (error: Error & { readonly reason?: TryLaterReason }, retriesLeft
 
 /**
  * The only place that decides whether a request to the platform is sent again, for those that only read. Only a
- * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. After a 429, the pace delays every
- * request, and up to `mostRefusals` refusals of this one do not count as retries. Any other `Retry-After` is waited for
- * here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can release its resources.
+ * `TryLaterError` and damaged JSON are retried, with growing, randomized delays. A `Retry-After` is waited for; if it is longer
+ * than `maxDelayMs`, the error is thrown, so that the caller can release its resources. A pace delays every request after a
+ * refusal, so up to `READS_AT_ONCE` refusals of this one are no retries: others may get their turn before it.
  */
 export async function retrying<Result>(
   attempt: () => Promise<Result>,
   policy: RetryPolicy,
-  mostRefusals: number,
+  isPaced: boolean,
   signal: AbortSignal | undefined,
   onRetry: OnRetry,
 ): Promise<Result> {
   const waitOf = (error: Error) =>
-    error instanceof TryLaterError && error.reason !== 'rate-limited' ? (error.retryAfterMs ?? 0) : 0;
+    error instanceof TryLaterError && !(isPaced && isRateLimited(error)) ? (error.retryAfterMs ?? 0) : 0;
   const isRetried = (error: Error) =>
     (error instanceof TryLaterError || error.cause instanceof SyntaxError) &&
     !isLasting(error.cause) &&
     waitOf(error) <= policy.maxDelayMs;
-  const isRefused = (error: Error) => error instanceof TryLaterError && error.reason === 'rate-limited';
   return pRetry(attempt, {
     retries: policy.retries,
     factor: 2,
@@ -220,7 +208,7 @@ export async function retrying<Result>(
     randomize: true,
     signal,
     shouldConsumeRetry: ({ error, attemptNumber, retriesConsumed }) =>
-      !isRefused(error) || attemptNumber - retriesConsumed > mostRefusals,
+      !isPaced || !isRateLimited(error) || attemptNumber - retriesConsumed > READS_AT_ONCE,
     shouldRetry: ({ error }) => isRetried(error),
     onFailedAttempt: async ({ error, retriesLeft }) => {
       if (retriesLeft === 0 || !isRetried(error)) return;

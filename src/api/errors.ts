@@ -76,6 +76,10 @@ export class TryLaterError extends ApiError {
   }
 }
 
+/** Whether the server refused a request because of a limit. */
+export const isRateLimited = (error: unknown): error is TryLaterError =>
+  error instanceof TryLaterError && error.reason === 'rate-limited';
+
 /**
  * A request that changes something was sent, and its response never came or cannot be read: it may
  * have been carried out.

@@ -1,29 +1,10 @@
 import { addMilliseconds } from 'date-fns';
 import { setImmediate } from 'node:timers/promises';
 import { type Sleep, sleepFor } from '../sleep.js';
-import { PausedError, SERVER_PAUSE } from './errors.js';
+import { isRateLimited, PausedError, SERVER_PAUSE } from './errors.js';
 import type { Refusals, requestsOf } from '../state/platform.js';
 import { hourOf, type RollingHour } from './hour.js';
 import { LONGEST_WAIT_MS } from './clock.js';
-import { READS_AT_ONCE } from './transport.js';
-
-/** Decides when requests may be sent. One pace is shared by all that use the same key. */
-export interface Pace {
-  /** How often a request that is refused is sent again, besides its other retries: others may get their turn before it. */
-  readonly mostRefusals: number;
-  /**
-   * Resolves with the number of a request when it may be sent; throws a `PausedError` if that is later than the command
-   * waits. After a pause, one request asks whether it is over, and the others wait for its answer. A `trial` is sent in
-   * spite of a refusal.
-   */
-  next(signal?: AbortSignal, trial?: boolean): Promise<number>;
-  /** The server answered 429, with or without a wait: nothing is sent before that is over. */
-  refused(request: number, retryAfterMs: number | undefined): Promise<void>;
-  /** The server answered otherwise. */
-  answered(request: number): Promise<void>;
-  /** The request has ended, with an answer or without. */
-  ended(request: number): void;
-}
 
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;
@@ -59,11 +40,11 @@ export interface PaceOptions {
 }
 
 /**
- * As fast as the platform answers, unless a cap is set. After a refusal, everything pauses. Under a limit, each request is
- * counted in the state before it is sent, so that no other process exceeds it, and a crash can only overcount.
+ * Decides when requests may be sent; all that use the same key share one. As fast as the platform answers, unless a cap is
+ * set. After a refusal, everything pauses. Under a limit, each request is counted in the state before it is sent, so that no
+ * other process exceeds it, and a crash can only overcount.
  */
-export class RequestPace implements Pace {
-  readonly mostRefusals = READS_AT_ONCE;
+export class RequestPace {
   #known: Promise<RollingHour> | undefined;
   /** The requests an hour that the platform accepts, if it taught that. */
   #learned: number | undefined;
@@ -83,6 +64,30 @@ export class RequestPace implements Pace {
 
   constructor(private readonly options: PaceOptions) {}
 
+  /** Sends a request once it may be sent, and takes note of the answer. Throws as `next` and `request` do. */
+  async send<Answer>(
+    request: () => Promise<Answer>,
+    signal: AbortSignal | undefined,
+    trial: boolean,
+  ): Promise<Answer> {
+    const number = await this.next(signal, trial);
+    try {
+      const answer = await request();
+      await this.answered(number);
+      return answer;
+    } catch (error) {
+      if (isRateLimited(error)) await this.refused(number, error.retryAfterMs);
+      throw error;
+    } finally {
+      this.ended(number);
+    }
+  }
+
+  /**
+   * Resolves with the number of a request when it may be sent; throws a `PausedError` if that is later than the command
+   * waits. After a pause, one request asks whether it is over, and the others wait for its answer. A `trial` is sent in
+   * spite of a refusal.
+   */
   async next(signal?: AbortSignal, trial = false): Promise<number> {
     const { cap, now } = this.options;
     for (;;) {
@@ -149,13 +154,17 @@ export class RequestPace implements Pace {
     this.#asking = { request, ended, end };
   }
 
+  /** The request has ended, with an answer or without. */
   ended(request: number): void {
     if (this.#asking?.request !== request) return;
     this.#asking.end();
     this.#asking = undefined;
   }
 
-  /** Requests that were under way when the pause began do not make it longer, unless they are refused for longer. */
+  /**
+   * The server answered 429, with or without a wait: nothing is sent before that is over. Requests that were under way when
+   * the pause began do not make it longer, unless they are refused for longer.
+   */
   async refused(request: number, retryAfterMs: number | undefined): Promise<void> {
     const { counts, now } = this.options;
     this.#unrecorded.refused++;
@@ -177,7 +186,7 @@ export class RequestPace implements Pace {
   }
 
   /**
-   * Ends what earlier refusals meant, and learns from a long pause: as many requests as were accepted in any hour before it
+   * The server answered otherwise. Ends what earlier refusals meant, and learns from a long pause: as many requests as were accepted in any hour before it
    * are accepted in each.
    */
   async answered(request: number): Promise<void> {
@@ -226,23 +235,3 @@ export class RequestPace implements Pace {
 /** How long the platform refused requests, if it accepted one again at `acceptedAt`. */
 const pauseMs = ({ since, until }: Refusals, acceptedAt: Date): number =>
   Math.min(until.getTime(), acceptedAt.getTime()) - since.getTime();
-
-/** A pace without counts. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */
-export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
-  let pausedUntil = new Date(0);
-  return {
-    mostRefusals: 0,
-    next: async (signal) => {
-      const waitMs = pausedUntil.getTime() - now().getTime();
-      if (waitMs > maxWaitMs) throw new PausedError(SERVER_PAUSE, pausedUntil);
-      if (waitMs > 0) await sleepFor(waitMs, signal);
-      return 0;
-    },
-    refused: (_, retryAfterMs = 0) => {
-      pausedUntil = addMilliseconds(now(), retryAfterMs);
-      return Promise.resolve();
-    },
-    answered: () => Promise.resolve(),
-    ended: () => undefined,
-  };
-}

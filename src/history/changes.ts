@@ -22,6 +22,14 @@ export interface LoadedDay {
   readonly isNew: boolean;
 }
 
+/** A day to store in place of what is stored of it; without counts, the stored ones are kept. */
+export interface DayToStore {
+  readonly project: string;
+  readonly stored: StoredDay;
+  readonly counts?: DayCounts | undefined;
+  readonly restatement?: Restatement | undefined;
+}
+
 /** What the next version of the history has and the last one has not. */
 export interface Changes extends NewIds {
   readonly days: readonly LoadedDay[];
@@ -186,4 +194,19 @@ function wide(numbers: Float64Array): Uint32Array<ArrayBuffer> {
     if (number >= 2 ** 32) halves[2 * index + 1] = number / 2 ** 32;
   }
   return halves;
+}
+
+/** What was read and is not written yet: each day as it was read last, and how many rows these have. */
+export class WaitingDays {
+  constructor(
+    readonly days = new Map<string, LoadedDay>(),
+    readonly restatements: Restatement[] = [],
+    public rows = 0,
+  ) {}
+
+  /** The same, but for days that were read again later. */
+  with(later: WaitingDays): WaitingDays {
+    const days = new Map([...this.days, ...later.days]);
+    return new WaitingDays(days, [...this.restatements, ...later.restatements], this.rows + later.rows);
+  }
 }

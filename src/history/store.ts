@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Day } from '../day.js';
 import { messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
-import { applyChanges, type LoadedDay } from './changes.js';
+import { applyChanges, type LoadedDay, WaitingDays, type DayToStore } from './changes.js';
 import {
   type DayCounts,
   expectExact,
@@ -11,7 +11,6 @@ import {
   type ProjectPaths,
   readCountsOfDay,
   readStoredDays,
-  type Restatement,
   type StoredDay,
   type StoredDays,
 } from './days.js';
@@ -51,14 +50,6 @@ export interface StoreOptions {
   readonly writeAfterMs?: number | undefined;
 }
 
-/** A day to store in place of what is stored of it; without counts, the stored ones are kept. */
-interface DayToStore {
-  readonly project: string;
-  readonly stored: StoredDay;
-  readonly counts?: DayCounts | undefined;
-  readonly restatement?: Restatement | undefined;
-}
-
 /**
  * The history as the worker uses it: it reads the newest version, collects the days that are read, and writes them with
  * the next version about once a minute, and when it is asked to.
@@ -67,9 +58,7 @@ export class HistoryStore implements Reader {
   readonly #newest: NewestVersion;
   readonly #days = new Map<string, Promise<Map<Day, StoredDay>>>();
   #ids: PathIds = this.#newIds();
-  #waiting = new Map<string, LoadedDay>();
-  #restatements: Restatement[] = [];
-  #rows = 0;
+  #waiting = new WaitingDays();
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
   /** What the state that the history carries knows, once it was read or written. */
@@ -85,7 +74,7 @@ export class HistoryStore implements Reader {
 
   /** Reads the newest version, with the days that were read and the current tables of the state. */
   async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    if (this.#waiting.size > 0 || !(await this.#newest.hasOurViews())) await this.write();
+    if (this.#waiting.days.size > 0 || !(await this.#newest.hasOurViews())) await this.write();
     return this.#newest.current.query(sql, row, parameters);
   }
 
@@ -111,7 +100,7 @@ export class HistoryStore implements Reader {
 
   /** The rows of a day. */
   async countsOfDay(project: string, day: Day): Promise<DayCounts> {
-    const waiting = this.#waiting.get(keyOf(project, day))?.counts;
+    const waiting = this.#waiting.days.get(keyOf(project, day))?.counts;
     if (waiting !== undefined) return waiting;
     const paths = await this.pathsOf(project);
     return { paths, ...(await this.#newest.reading((history) => readCountsOfDay(history, project, day))) };
@@ -124,13 +113,14 @@ export class HistoryStore implements Reader {
     const days = await this.#daysOf(project);
     if (counts !== undefined && counts.paths !== (await this.pathsOf(project))) throw this.#replaced();
     const key = keyOf(project, stored.day);
-    const waiting = this.#waiting.get(key);
-    const isNew = waiting?.isNew ?? !days.has(stored.day);
-    this.#waiting.set(key, { project, stored, counts: counts ?? waiting?.counts, isNew });
-    if (restatement !== undefined) this.#restatements.push(restatement);
+    const waiting = this.#waiting;
+    const before = waiting.days.get(key);
+    const isNew = before?.isNew ?? !days.has(stored.day);
+    waiting.days.set(key, { project, stored, counts: counts ?? before?.counts, isNew });
+    if (restatement !== undefined) waiting.restatements.push(restatement);
     days.set(stored.day, stored);
-    this.#rows += counts?.ids.length ?? 0;
-    if (this.#rows >= MOST_WAITING_ROWS) return this.write();
+    waiting.rows += counts?.ids.length ?? 0;
+    if (waiting.rows >= MOST_WAITING_ROWS) return this.write();
     this.#timer ??= setTimeout(() => {
       // The next day that is read, or the end, reports it.
       this.write().catch((error: unknown) => {
@@ -141,7 +131,7 @@ export class HistoryStore implements Reader {
 
   /** Writes the next version of the history if days wait. */
   async writeWaiting(): Promise<void> {
-    if (this.#waiting.size > 0) await this.write();
+    if (this.#waiting.days.size > 0) await this.write();
   }
 
   /** Writes a history without days if there is none yet. */
@@ -150,17 +140,48 @@ export class HistoryStore implements Reader {
   }
 
   /** Writes the next version of the history: with the days that wait, the tables of the state, and the state itself. */
-  write(): Promise<void> {
+  async write(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return this.#write();
+    const { path, tables, state, expectCurrent, onWarning, onWriting, onWritten } = this.options;
+    let days: readonly LoadedDay[] = [];
+    await this.#newest.replacing(async ({ connection }) => {
+      const loaded = [...this.#waiting.days.values()].map(({ stored }) => stored.day);
+      const isRewritten = await isToRewrite(connection, loaded);
+      const saved = state();
+      const carried = await readStateSummary(connection);
+      const isKept = !isAtLeastAsNew(path, saved, carried);
+      // Days may have been read meanwhile. What is taken from here on, without waiting, is what is written.
+      const waiting = this.#waiting;
+      this.#waiting = new WaitingDays();
+      days = [...waiting.days.values()];
+      const added = this.#ids.take(days.flatMap(({ counts }) => counts?.ids ?? []));
+      const change = async (next: DuckDBConnection) => {
+        await describe(next);
+        await applyChanges(next, { days, restatements: waiting.restatements, ...added });
+        await storeTables(next, tables());
+        // One that knows more attempts is for `restore`.
+        if (!isKept) await storeState(next, saved);
+        await onWriting?.(readerOf(next));
+      };
+      const version = { change, isRewritten, beforeRename: expectCurrent, onWarning };
+      await writeNext(path, version).catch((error: unknown) => {
+        // They are still to be written, but for days that were read again meanwhile.
+        this.#waiting = waiting.with(this.#waiting);
+        this.#ids.putBack(added);
+        throw error;
+      });
+      const { workspace, attempt, changes } = saved;
+      this.#carried = { summary: isKept ? carried : { workspace, attempt, changes } };
+    });
+    this.#failure = undefined;
+    await onWritten(days);
   }
 
   /** What the state that the history carries knows; undefined if there is none. */
   async carried(): Promise<StateSummary | undefined> {
-    this.#carried ??= {
-      summary: await this.#newest.reading(({ connection }) => readStateSummary(connection)),
-    };
+    const read = () => this.#newest.reading(({ connection }) => readStateSummary(connection));
+    this.#carried ??= { summary: await read() };
     return this.#carried.summary;
   }
 
@@ -183,58 +204,16 @@ export class HistoryStore implements Reader {
     await this.#newest.close();
   }
 
-  async #write(): Promise<void> {
-    const { path, tables, state, expectCurrent, onWarning, onWriting, onWritten } = this.options;
-    let days: readonly LoadedDay[] = [];
-    await this.#newest.replacing(async ({ connection }) => {
-      const isRewritten = await isToRewrite(
-        connection,
-        [...this.#waiting.values()].map(({ stored }) => stored.day),
-      );
-      const saved = state();
-      const carried = await readStateSummary(connection);
-      const isKept = !isAtLeastAsNew(path, saved, carried);
-      // Days may have been read meanwhile. What is taken from here on, without waiting, is what is written.
-      const [waiting, restatements, rows] = [this.#waiting, this.#restatements, this.#rows];
-      days = [...waiting.values()];
-      const added = this.#ids.take(days.flatMap(({ counts }) => counts?.ids ?? []));
-      this.#waiting = new Map();
-      this.#restatements = [];
-      this.#rows = 0;
-      const change = async (next: DuckDBConnection) => {
-        await describe(next);
-        await applyChanges(next, { days, restatements, ...added });
-        await storeTables(next, tables());
-        // One that knows more attempts is for `restore`.
-        if (!isKept) await storeState(next, saved);
-        await onWriting?.(readerOf(next));
-      };
-      const version = { change, isRewritten, beforeRename: expectCurrent, onWarning };
-      await writeNext(path, version).catch((error: unknown) => {
-        // They are still to be written, but for days that were read again meanwhile.
-        this.#waiting = new Map([...waiting, ...this.#waiting]);
-        this.#restatements = [...restatements, ...this.#restatements];
-        this.#rows += rows;
-        this.#ids.putBack(added);
-        throw error;
-      });
-      const { workspace, attempt, changes } = saved;
-      this.#carried = { summary: isKept ? carried : { workspace, attempt, changes } };
-    });
-    this.#failure = undefined;
-    await onWritten(days);
-  }
-
   #daysOf(project: string): Promise<Map<Day, StoredDay>> {
-    const known =
-      this.#days.get(project) ?? this.#newest.reading((history) => readStoredDays(history, project));
+    const read = () => this.#newest.reading((history) => readStoredDays(history, project));
+    const known = this.#days.get(project) ?? read();
     this.#days.set(project, known);
     return known;
   }
 
   /** Another program has replaced the history: what was read of the last one is of no use. */
   #forget(): void {
-    if (this.#waiting.size > 0) throw this.#replaced();
+    if (this.#waiting.days.size > 0) throw this.#replaced();
     this.#days.clear();
     this.#carried = undefined;
     this.#ids = this.#newIds();
