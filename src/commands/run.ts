@@ -1,8 +1,10 @@
 import { withState } from '../app/state.js';
-import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
-import { unsettledLines } from '../print/status.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { type ExitCode, StorageError } from '../errors.js';
+import { hasStoredDays } from '../history/days.js';
+import { jobLine } from '../print/jobs.js';
+import { noteUnsettled } from '../print/status.js';
 import { hasNothingToDo } from '../service/results.js';
-import { readUnsettled } from '../service/status.js';
 import { aDuration, EMAIL_ENVIRONMENT, flag, JSON_LOG, value, workspaceCommand } from './command.js';
 
 /**
@@ -33,8 +35,6 @@ export const run = workspaceCommand('run', {
   run: async ({ wait, pausedOk, json = false, ...options }, runtime) => {
     const workspace = await readWorkspace(options, runtime);
     if (await reportsNothingToDo(workspace, runtime, { mayBeIdle: wait === undefined, json })) return 0;
-    // Loading what steps need takes longer than finding that there is nothing to do.
-    const { runAllSteps } = await import('./run-steps.js');
     const waitMs = wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0);
     const exitCode = await runAllSteps(workspace, { ...options, json }, runtime, waitMs);
     return exitCode === 75 && pausedOk === true ? 0 : exitCode;
@@ -48,9 +48,42 @@ const reportsNothingToDo = (
   { mayBeIdle, json }: { readonly mayBeIdle: boolean; readonly json: boolean },
 ): Promise<boolean> =>
   withState(workspace, async (state) => {
-    const { now, output } = runtime;
-    if (!mayBeIdle || !(await hasNothingToDo(workspace, state, now()))) return false;
-    for (const line of unsettledLines(readUnsettled(state, workspace.projects, now()))) output.note(line);
-    if (!json) output.words('Everything is up to date. To see what is stored: readership status');
+    if (!mayBeIdle || !(await hasNothingToDo(workspace, state, runtime.now()))) return false;
+    noteUnsettled(workspace, state, runtime);
+    if (!json) runtime.output.words('Everything is up to date. To see what is stored: readership status');
     return true;
   });
+
+/** Runs the steps that are due, and says what they did. */
+async function runAllSteps(
+  workspace: Workspace,
+  options: WorkspaceOptions & { readonly json: boolean },
+  runtime: Runtime,
+  waitMs: number,
+): Promise<ExitCode> {
+  // Loading what steps need takes longer than finding that there is nothing to do.
+  const { conclude, withSteps } = await import('./steps.js');
+  const { summarize } = await import('../print/run.js');
+  const { runOnce } = await import('../service/run.js');
+  return withSteps('run', workspace, options, runtime, async (parts, progress) => {
+    const { output } = runtime;
+    const isNewSandbox = options.sandbox === true && !(await hasStoredDays(parts.store));
+    if (isNewSandbox && !options.json)
+      output.note('Everything in the sandbox is simulated, including its jobs from earlier weeks.');
+    const apply = workspace.settings.improve.mode === 'apply';
+    const jobs = progress.collectJobs(waitMs);
+    const outcome = await runOnce(parts, { apply, waitMs });
+    progress.end();
+    // A database that cannot be opened was named below, and has nothing to summarize.
+    const isReadable = !outcome.outages.some(
+      ({ step, error }) => step === 'export' && error instanceof StorageError,
+    );
+    if (isReadable && !runtime.signal.aborted && !options.json) {
+      const summary = await summarize({ ...outcome, jobs }, parts, runtime, progress.cost, options);
+      if (summary !== '') output.words(summary);
+    } else for (const job of jobs.values()) output.note(jobLine(job));
+    const exitCode = conclude(outcome.outages, runtime);
+    noteUnsettled(workspace, parts.state, runtime);
+    return exitCode;
+  });
+}

@@ -4,8 +4,8 @@ import { exists } from '../files.js';
 import { escapeUnsafe, MOST_NAMED } from '../format/text.js';
 import { counted } from '../format/numbers.js';
 import { factLines, isUpToDate, projectFacts } from '../print/project-facts.js';
-import { needsOf, operationsFacts, unsettledLines } from '../print/status.js';
-import { readStatus, readUnsettled, type Status } from '../service/status.js';
+import { needsOf, noteUnsettled, operationsFacts } from '../print/status.js';
+import { readStatus, type Status } from '../service/status.js';
 import { readLastRuns } from '../state/runs.js';
 import type { State } from '../state/state.js';
 import { type KnownDays, readDays, recallDays } from '../steps/history.js';
@@ -28,8 +28,7 @@ export const status = projectCommand('status', {
     const status = await withState(workspace, async (state) => {
       const days = await daysOf(workspace, state, now).catch((error: unknown) => {
         // Without a history, what may or may not have been sent is named as well.
-        for (const line of unsettledLines(readUnsettled(state, workspace.projects, runtime.now())))
-          output.note(line);
+        noteUnsettled(workspace, state, runtime);
         throw error;
       });
       return readStatus({ days, state }, workspace, now);

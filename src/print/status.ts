@@ -1,18 +1,19 @@
 import { min } from 'date-fns';
-import type { Workspace } from '../app/workspace.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { placeWords } from '../state/workspace.js';
 import { duration, inSequence, longDay, moment } from '../format/days.js';
 import { bytes, counted } from '../format/numbers.js';
 import type { CheckResult } from '../service/findings.js';
-import type { OperationsStatus, Status, Unsettled } from '../service/status.js';
+import { type OperationsStatus, readUnsettled, type Status, type Unsettled } from '../service/status.js';
 import { futureWords } from '../steps/history.js';
 import type { Colors } from '../terminal/output.js';
 import { ALERT } from '../mail/delivery.js';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { type Fact, fact, warning } from './project-facts.js';
 import type { DeliveryKey } from '../state/emails.js';
+import type { State } from '../state/state.js';
 import { resendCommand, settleCommands } from './emails.js';
 import { unsettledPromptLines } from './jobs.js';
 
@@ -80,6 +81,15 @@ export const unsettledLines = (unsettled: Unsettled): string[] => [
   ...unsettledPromptLines(unsettled),
   ...unknownDeliveryLines(unsettled),
 ];
+
+/** Notes what may or may not have been sent. */
+export function noteUnsettled(
+  { projects }: Pick<Workspace, 'projects'>,
+  state: State,
+  { now, output }: Pick<Runtime, 'now' | 'output'>,
+): void {
+  for (const line of unsettledLines(readUnsettled(state, projects, now()))) output.note(line);
+}
 
 const unknownDeliveryLines = ({ unknownDeliveries }: Unsettled): string[] =>
   unknownDeliveries.map((delivery) => {
