@@ -20,7 +20,7 @@ import { type Callbacks, connect, type Connection } from './platform.js';
 import { expectHistory, expectNothingLost } from './state.js';
 import { keepFilesPrivate, type Runtime, type Workspace } from './workspace.js';
 
-/** How long a command waits for another process to end. */
+/** How long a command waits for another process to end, unless it says otherwise. */
 export const MAX_LOCK_WAIT_MS = 30_000;
 
 /** Called with events while the worker's lock is held. */
@@ -29,7 +29,7 @@ export type Listener = Callbacks & Observer;
 /** Who holds the lock, such as `export`, and how long it waits for another one. */
 export interface Hold {
   readonly command: string;
-  readonly maxWaitMs: number;
+  readonly maxWaitMs?: number;
   /** Called once with the current holder. */
   readonly onHeld?: (who: string) => void;
 }
@@ -45,7 +45,7 @@ interface Working {
 interface OpenOptions extends Hold {
   readonly listener: Listener;
   /** Whether everything may be loaded again if the history is missing. */
-  readonly mayBeginAgain?: boolean | undefined;
+  readonly mayBeginAgain?: boolean;
 }
 
 const TOO_FAR_OFF =
@@ -98,14 +98,15 @@ export const withParts = <Result>(
 export async function withWorker<Result>(
   workspace: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
-  { command, ...hold }: Hold,
+  { command, maxWaitMs = MAX_LOCK_WAIT_MS, ...hold }: Hold,
   work: (working: Working) => Promise<Result>,
 ): Promise<Result> {
   const { dataDir, configuration } = workspace;
   const { state, here, isNew } = await openOrCreateState(workspace);
   let worker: Worker | undefined;
   try {
-    worker = await acquireWorker(dataDir, state, { ...hold, command: `readership ${command}`, now, signal });
+    const held = { ...hold, command: `readership ${command}`, maxWaitMs, now, signal };
+    worker = await acquireWorker(dataDir, state, held);
     await expectLocks(dataDir, state);
     await removeUnfinished(workspace);
     if (isNew && configuration === undefined) await enterPast(state, dataDir, now());

@@ -25,7 +25,8 @@ import {
 import type { State } from '../state/state.js';
 import { type LastAttempt, readWitness, writeWitness } from '../state/witness.js';
 import { of04, storageFailure } from '../storage.js';
-import type { Workspace } from './workspace.js';
+import { MAX_LOCK_WAIT_MS } from './open.js';
+import type { Runtime, Workspace } from './workspace.js';
 
 /** A history that was restored, and where the previous one is now; undefined if there was none. */
 export interface RestoredHistory {
@@ -47,7 +48,7 @@ export interface RestoredStores {
 export async function restoreStores(
   workspace: Workspace,
   from: string | undefined,
-  { onNotice, ...options }: WorkerOptions & { readonly onNotice: (words: string) => void },
+  { now, signal, onNotice }: Pick<Runtime, 'now' | 'signal'> & { readonly onNotice: (words: string) => void },
 ): Promise<RestoredStores> {
   const { dataDir, historyFile, witness } = workspace;
   await expectDirectory(dataDir);
@@ -58,7 +59,12 @@ export async function restoreStores(
   if (carried.is === '0.4' && source === historyFile)
     throw new SchemaError(of04(join(dataDir, 'warehouse.duckdb')));
   const made = await makeDirectory(dataDir);
-  const lock = await inTurn(dataDir, options);
+  const lock = await inTurn(dataDir, {
+    command: 'readership restore',
+    maxWaitMs: MAX_LOCK_WAIT_MS,
+    now,
+    signal,
+  });
   let ready: ReadyState | undefined;
   try {
     const found = await findState(dataDir);
@@ -73,7 +79,7 @@ export async function restoreStores(
       );
     if (carried.state !== undefined && isToReplace(found, carried.state, { source, witness }))
       ready = writeState(dataDir, carried.state, source);
-    const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
+    const stamp = now().toISOString().slice(0, 19).replaceAll(':', '-');
     let state: RestoredState | undefined;
     const putStateInPlace = async () => {
       state = await ready?.putInPlace(stamp);

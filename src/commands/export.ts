@@ -1,5 +1,5 @@
 import { expectHistory, withState } from '../app/state.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace } from '../app/workspace.js';
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { readDayRecords } from '../export/day-records.js';
@@ -42,45 +42,38 @@ export const exportCommand = projectCommand('export', {
   readership export --from 2026-01-01 --to 2026-01-31     January's due days
   readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day`,
   environment: PLATFORM_ENVIRONMENT,
-  run: async (options, runtime) => {
-    const isLost =
-      options.reload === true && options.from === undefined && (await isHistoryLost(options, runtime));
+  run: async ({ plan = false, reload = false, json = false, ...options }, runtime) => {
+    const workspace = await readWorkspace(options, runtime);
+    const isLost = reload && options.from === undefined && (await isHistoryLost(workspace));
     // Without a history, every day is missing.
-    const bounds = isLost ? { to: options.to } : options;
+    const bounds = isLost ? { to: options.to } : { from: options.from, to: options.to, reload };
     checkBounds(bounds, runtime.now());
-    const mayBeginAgain = options.reload === true;
-    if (options.plan === true)
-      return printPlan({ ...options, ...bounds, reload: !isLost && mayBeginAgain, mayBeginAgain }, runtime);
-    const stepsOptions = { ...options, waits: mayBeginAgain, mayBeginAgain };
-    const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, parts) =>
-      thenPublish(
-        runner,
-        parts,
-        runner.step('export', () => exportStep(parts, bounds)),
-      ),
+    if (plan) return printPlan(workspace, { ...bounds, json, mayBeginAgain: reload }, runtime);
+    const patient = reload ? { ...workspace, maxWaitMs: Infinity } : workspace;
+    const { result, outages, cost } = await runSteps(
+      'export',
+      patient,
+      { json, mayBeginAgain: reload },
+      runtime,
+      async (runner, parts) => {
+        const exported = await runner.step('export', () => exportStep(parts, bounds));
+        await publishChanges(runner, parts);
+        return exported;
+      },
     );
     for (const line of loadedLines(result ?? [], cost)) runtime.output.data(line);
     return conclude(outages, runtime);
   },
 });
 
-/** The result of a step that loads days, after which the dataset, if there is one, gets the files that changed. */
-async function thenPublish<Result>(
-  runner: StepRunner,
-  parts: Parts,
-  loading: Promise<Result>,
-): Promise<Result> {
-  const result = await loading;
+/** Writes the files of the dataset that changed, if there is one. */
+async function publishChanges(runner: StepRunner, parts: Parts): Promise<void> {
   if (parts.workspace.dataset !== undefined) await runner.step('publish', () => publishStep(parts));
-  return result;
 }
 
 /** Whether days were loaded, and the history that had them is missing. */
-async function isHistoryLost(options: WorkspaceOptions, runtime: Runtime): Promise<boolean> {
-  const workspace = await readWorkspace(options, runtime, 'none');
-  if (await exists(workspace.historyFile)) return false;
-  return withState(workspace, (state) => hasHistory(state));
-}
+const isHistoryLost = async (workspace: Workspace): Promise<boolean> =>
+  !(await exists(workspace.historyFile)) && withState(workspace, (state) => hasHistory(state));
 
 function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
   if (reload === true && from === undefined)
@@ -99,14 +92,18 @@ function checkBounds({ from, to, reload }: ExportBounds, now: Date): void {
 }
 
 /** Prints which days an export would load, and the requests they need. Sends nothing. */
-async function printPlan(
-  options: WorkspaceOptions & ExportBounds & { readonly json?: boolean; readonly mayBeginAgain: boolean },
+const printPlan = (
+  workspace: Workspace,
+  {
+    json,
+    mayBeginAgain,
+    ...bounds
+  }: ExportBounds & { readonly json: boolean; readonly mayBeginAgain: boolean },
   runtime: Runtime,
-): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime);
-  const { settings, projects, credentials, historyFile } = workspace;
-  return withState(workspace, async (state): Promise<ExitCode> => {
-    if (!options.mayBeginAgain) await expectHistory(workspace, state);
+): Promise<ExitCode> =>
+  withState(workspace, async (state): Promise<ExitCode> => {
+    const { settings, projects, credentials, historyFile } = workspace;
+    if (!mayBeginAgain) await expectHistory(workspace, state);
     const opened = (await exists(historyFile)) ? await openOwnHistory(historyFile) : undefined;
     const history = opened ?? { storedDays: () => Promise.resolve(new Map()) };
     const now = runtime.now();
@@ -114,9 +111,9 @@ async function printPlan(
       const planned: PlannedExport[] = [];
       for (const project of projects) {
         const records = await readDayRecords({ history, state }, project.id);
-        planned.push(planProject(project, records, state, settings, options, now));
+        planned.push(planProject(project, records, state, settings, bounds, now));
       }
-      if (options.json === true) runtime.output.json(planned.map(exportPlanJson));
+      if (json) runtime.output.json(planned.map(exportPlanJson));
       else
         for (const one of planned) {
           const { limit } = readRequests(state, credentials.bucketOf(one.project), now);
@@ -127,7 +124,6 @@ async function printPlan(
       opened?.close();
     }
   });
-}
 
 export const audit = projectCommand('audit', {
   summary: 'compare the stored history with the platform in few requests',
@@ -139,15 +135,16 @@ export const audit = projectCommand('audit', {
   readership audit --repair`,
   environment: PLATFORM_ENVIRONMENT,
   run: async (options, runtime) => {
-    const { result: audits = [], ...rest } = await runSteps('audit', options, runtime, (runner, parts) =>
-      thenPublish(
-        runner,
-        parts,
-        runner.step('audit', () => auditStep(parts, { repair: options.repair === true })),
-      ),
-    );
+    const workspace = await readWorkspace(options, runtime);
+    const { repair = false } = options;
+    const done = await runSteps('audit', workspace, options, runtime, async (runner, parts) => {
+      const audited = await runner.step('audit', () => auditStep(parts, { repair }));
+      await publishChanges(runner, parts);
+      return audited;
+    });
+    const audits = done.result ?? [];
     for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
-    const exitCode = conclude(rest.outages, runtime);
+    const exitCode = conclude(done.outages, runtime);
     const isLeft = audits.some(({ audit }) => audit.repaired === undefined && audit.differing.length > 0);
     return isLeft ? 1 : exitCode;
   },

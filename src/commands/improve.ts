@@ -7,7 +7,7 @@ import { readOtherAddresses, readRanking } from '../agents/ranking.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { expectSendingPlace, SENT_LATER, withHistory, withState } from '../app/state.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
@@ -121,7 +121,8 @@ const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
 });
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
-  const { result, outages } = await runSteps('improve', options, runtime, (runner, parts) =>
+  const workspace = await readWorkspace(options, runtime);
+  const { result, outages } = await runSteps('improve', workspace, options, runtime, (runner, parts) =>
     runner.step('improve', () => improveStep(parts, { apply: true })),
   );
   for (const { project, plan, created } of result ?? [])
@@ -151,7 +152,7 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
   const isApproved = answers.some((answer) => 'job' in answer);
   let code: ExitCode = 1;
   try {
-    code = isApproved ? await sendApproved(options, runtime, project) : 0;
+    code = isApproved ? await sendApproved(workspace, project, options.json === true, runtime) : 0;
     return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
   } finally {
     await withState(workspace, (state) => {
@@ -164,14 +165,16 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
 
 /** Sends the approved jobs of a project, unless another process works. */
 async function sendApproved(
-  options: ShowOptions,
-  runtime: Runtime,
+  workspace: Workspace,
   project: ProjectSettings,
+  json: boolean,
+  runtime: Runtime,
 ): Promise<ExitCode> {
   try {
     const { outages } = await runSteps(
       'improve',
-      { ...options, maxLockWaitMs: 0 },
+      workspace,
+      { json, maxLockWaitMs: 0 },
       runtime,
       (runner, given) =>
         runner.aside('improve', async () => {

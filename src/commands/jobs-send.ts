@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withParts } from '../app/open.js';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { type ExitCode, messageOf } from '../errors.js';
 import { jobLine, jobLines } from '../print/jobs.js';
 import { ExportProgress } from '../print/progress.js';
@@ -55,12 +55,13 @@ export async function pollAll(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const { output, signal } = runtime;
+  const workspace = await readWorkspace(options, runtime);
   // Neither a wrong clock nor one that is set in the meantime changes how long this takes.
   const deadlineMs = watch === true ? Infinity : performance.now() + wait;
   const ended: Job[] = [];
   // Each round releases the lock, so that watching does not block other commands.
   for (;;) {
-    const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, parts) =>
+    const { result, outages } = await runSteps('jobs poll', workspace, options, runtime, (runner, parts) =>
       runner.step('poll', () => pollStep(parts, wait === 0 ? {} : { deadlineMs })),
     );
     const { stillActive = [], pollsInMs } = result ?? {};

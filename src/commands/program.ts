@@ -21,7 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   jobs: async () => (await import('./jobs.js')).jobs,
   mcp: async () => (await import('./serve.js')).mcp,
   publish: async () => (await import('./export.js')).publish,
-  adopt: async () => (await import('./adopt.js')).adopt,
+  adopt: async () => (await import('./restore.js')).adopt,
   restore: async () => (await import('./restore.js')).restore,
   init: async () => (await import('./init.js')).init,
   sandbox: async () => (await import('./sandbox.js')).sandbox,

@@ -63,8 +63,8 @@ const recipientsOf = (mailings: readonly Mailing[]): Recipient[] => [
  */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
   const command = `report send ${name}`;
-  const { outages } = await runSteps(command, options, runtime, async (runner, parts) => {
-    const { workspace } = parts;
+  const workspace = await readWorkspace(options, runtime);
+  const { outages } = await runSteps(command, workspace, {}, runtime, async (runner, parts) => {
     const report = await findReport(name, workspace.workspaceDir);
     const mailings = chooseMailings(workspace, report, options.to);
     const configured = recipientsOf(mailingsOf(workspace, report));

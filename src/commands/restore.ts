@@ -1,15 +1,15 @@
 import { max } from 'date-fns';
 import { resolve } from 'node:path';
-import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
-import { type RestoredStores, restoreStores } from '../app/restore.js';
+import { withParts, withWorker } from '../app/open.js';
+import { type RestoredStores, restoreStores, savedState } from '../app/restore.js';
 import { keepFilesPrivate, readWorkspace } from '../app/workspace.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { type DayStores, readDayRecords } from '../export/day-records.js';
 import { relativePath } from '../files.js';
 import { inSequence, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { whyIncomplete } from '../state/witness.js';
-import { recordDataset } from '../state/workspace.js';
+import { adopt as adoptState, whyIncomplete } from '../state/witness.js';
+import { placeWords, recordDataset } from '../state/workspace.js';
 import { value, workspaceCommand } from './command.js';
 
 export const restore = workspaceCommand('restore', {
@@ -28,28 +28,31 @@ export const restore = workspaceCommand('restore', {
     const workspace = await readWorkspace(options, runtime, 'optional');
     const { settings, witness } = workspace;
     const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
-    const hold = { command: 'restore', maxWaitMs: MAX_LOCK_WAIT_MS };
     keepFilesPrivate();
-    runtime.output.goesOnUnread = true;
+    output.goesOnUnread = true;
     const listener = {
       onNotice: (words: string) => {
         output.data(words);
       },
     };
-    const holder = { ...hold, ...listener, command: 'readership restore', now, signal };
-    const restored = await restoreStores(workspace, from, holder);
-    await withParts(workspace, runtime, { ...hold, listener }, async ({ state, sender, store }) => {
-      for (const line of restoredLines(restored, (file) => relativePath(file, workingDirectory)))
-        output.data(line);
-      for (const { id } of settings.projects)
-        output.words(await stateLine({ history: store, state }, id, now()));
-      if (restored.history === undefined && restored.state === undefined) return;
-      // The dataset may be that of a later state.
-      await recordDataset(state, null);
-      await store.write();
-      const reason = whyIncomplete({ state, witness }) ?? sender.otherPlace();
-      output.data(`${reason === undefined ? 'Next' : `${reason.message}\nThen`}: readership run`);
-    });
+    const restored = await restoreStores(workspace, from, { now, signal, ...listener });
+    await withParts(
+      workspace,
+      runtime,
+      { command: 'restore', listener },
+      async ({ state, sender, store }) => {
+        for (const line of restoredLines(restored, (file) => relativePath(file, workingDirectory)))
+          output.data(line);
+        for (const { id } of settings.projects)
+          output.words(await stateLine({ history: store, state }, id, now()));
+        if (restored.history === undefined && restored.state === undefined) return;
+        // The dataset may be that of a later state.
+        await recordDataset(state, null);
+        await store.write();
+        const reason = whyIncomplete({ state, witness }) ?? sender.otherPlace();
+        output.data(`${reason === undefined ? 'Next' : `${reason.message}\nThen`}: readership run`);
+      },
+    );
     return 0;
   },
 });
@@ -87,3 +90,31 @@ async function stateLine(stores: DayStores, project: string, now: Date): Promise
   const next = inSequence(load.filter((part) => part !== false)) || 'nothing';
   return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
+
+export const adopt = workspaceCommand('adopt', {
+  summary: 'send from this copy of a workspace from now on',
+  description:
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: neither knows about the other, so both would send. If the state here is older than what was sent, this says how much is missing from it, and the workspace sends again.',
+  examples: `
+  readership adopt       after moving it, or restoring it on a new machine`,
+  environment: `Environment:
+  READERSHIP_MACHINE     names this machine where its id changes: containers, CI`,
+  run: async (options, runtime) => {
+    const workspace = await readWorkspace(options, runtime, 'optional');
+    const { witness } = workspace;
+    await withWorker(workspace, runtime, { command: 'adopt' }, async ({ state, worker, here, recovered }) => {
+      const carried = await savedState(workspace);
+      const missing = await adoptState({ state, worker, witness, carried }, here);
+      if (recovered !== undefined) runtime.output.data(recovered);
+      runtime.output.data(`This workspace now sends from ${placeWords(here)}.`);
+      if (missing === undefined) return;
+      const { first, last } = missing;
+      const which = first === last ? `Attempt ${first}` : `Attempts ${first} to ${last}`;
+      runtime.output.data(
+        `${which} to send something: unknown. No state has a record of what was sent, or whether it arrived. ` +
+          'Check the pull requests and emails since the state was saved, and skip pages that have an agent job already: readership improve --skip PAGE',
+      );
+    });
+    return 0;
+  },
+});

@@ -1,5 +1,5 @@
 import { MAX_LOCK_WAIT_MS, withParts } from '../app/open.js';
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
@@ -7,13 +7,11 @@ import { ExportProgress } from '../print/progress.js';
 import { doAndStore } from '../steps/history.js';
 import type { Parts, StepOutage, StepRunner } from '../steps/step.js';
 
-interface HoldOptions {
-  /** Whether requests wait for the end of a pause as long as it takes. */
-  readonly waits?: boolean;
+interface StepsOptions {
   /** How long to wait for another process that works. */
   readonly maxLockWaitMs?: number;
   /** Whether everything may be loaded again if the history is missing. */
-  readonly mayBeginAgain?: boolean | undefined;
+  readonly mayBeginAgain?: boolean;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 }
@@ -21,14 +19,13 @@ interface HoldOptions {
 /** Runs `work` with everything that steps need, showing what happens, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  configured: Workspace,
-  { waits = false, json = false, maxLockWaitMs = MAX_LOCK_WAIT_MS, mayBeginAgain }: HoldOptions,
+  workspace: Workspace,
+  { json = false, maxLockWaitMs = MAX_LOCK_WAIT_MS, mayBeginAgain = false }: StepsOptions,
   runtime: Runtime,
   work: (parts: Parts, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const workspace = waits ? { ...configured, maxWaitMs: Infinity } : configured;
-  const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
+  const progress = new ExportProgress(output);
   output.goesOnUnread = true;
   if (json) output.logOnly();
   const listener = json ? logging(await openLog(output, { json })) : progress.listener;
@@ -43,18 +40,17 @@ export async function withSteps<Result>(
 }
 
 /** Does the steps of a command, and keeps what they changed. */
-export async function runSteps<Result>(
+export const runSteps = <Result>(
   command: string,
-  options: WorkspaceOptions & HoldOptions,
+  workspace: Workspace,
+  options: StepsOptions,
   runtime: Runtime,
   work: (runner: StepRunner, parts: Parts) => Promise<Result>,
-) {
-  const workspace = await readWorkspace(options, runtime);
-  return withSteps(command, workspace, options, runtime, async (parts, progress) => {
+) =>
+  withSteps(command, workspace, options, runtime, async (parts, progress) => {
     const done = await doAndStore(parts, (runner) => work(runner, parts));
     return { ...done, cost: progress.cost };
   });
-}
 
 /**
  * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a
