@@ -1,10 +1,9 @@
 import { jobStateWords } from '../agents/jobs.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
-import { whenRoom, reasonWords } from '../agents/reasons.js';
+import { whenRoom } from '../agents/reasons.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readOtherAddresses, readRanking } from '../agents/ranking.js';
-import type { ConsideredPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { expectSendingPlace, SENT_LATER, withHistory, withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
@@ -14,10 +13,10 @@ import { ConfigurationError, type ExitCode, LockedError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { escapeUnsafe } from '../format/text.js';
 import { counted } from '../format/numbers.js';
-import { evidenceRow, type Job, readJob, readJobs } from '../state/jobs.js';
+import { type Job, readJob, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import { type PagePath, pageOf } from '../page.js';
-import { createdWords, improvePlanLines } from '../print/improve.js';
+import { createdWords, improvePlanJson, improvePlanLines } from '../print/improve.js';
 import { type Approved, approvePages } from '../steps/approve.js';
 import { improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import { submitWaiting } from '../steps/poll.js';
@@ -69,56 +68,38 @@ export const improve = projectCommand('improve', {
 
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
-async function showPlan(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
+async function showPlan(
+  { verbose = false, json = false, ...options }: ShowOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime, 'optional');
   const { projects, settings } = workspace;
   return withHistory(workspace, async ({ history, state }): Promise<ExitCode> => {
-    const { output, now, signal } = runtime;
+    const { output, signal } = runtime;
     const rules = settings.improve;
     const sitemap = await readSitemap(rules.sitemap, signal);
+    const now = runtime.now();
     const shown: object[] = [];
-    for (const { id: project, name, siteUrl } of projects) {
-      const at = now();
-      const ranking = await readRanking(history, project, rules, at);
+    for (const { id, name, siteUrl } of projects) {
+      const ranking = await readRanking(history, id, rules, now);
       const isListed = sitemap?.listedOn(siteUrl);
-      const plan = planImprovement(state, project, rules, { ...ranking, now: at, isListed });
+      const plan = planImprovement(state, id, rules, { ...ranking, now, isListed });
       // A mistake in a template matters only where prompts are shown.
-      const proposals =
-        options.json === true || options.verbose === true
-          ? plan.flagged.map((page) => proposalOf(project, page, workspace))
-          : undefined;
-      const flagged = proposals?.map(({ prompt, digest, ...page }) => ({
-        ...shownPage(page),
-        digest,
-        prompt,
-      }));
-      if (options.json === true)
-        shown.push({
-          project,
-          ...plan,
-          flagged,
-          next: plan.next.map(shownPage),
-          leftOut: plan.leftOut.map(shownPage),
-        });
-      else {
-        const others = options.verbose === true ? await readOtherAddresses(history, project, at) : undefined;
-        const details = proposals && { proposals, others };
-        const width = output.isTerminal ? output.width : undefined;
-        output.words(improvePlanLines({ name, plan, rules, width, details }).join('\n'));
+      const propose = () => plan.flagged.map((page) => proposalOf(id, page, workspace));
+      if (json) {
+        shown.push(improvePlanJson(id, plan, propose()));
+        continue;
       }
+      const details = verbose
+        ? { proposals: propose(), others: await readOtherAddresses(history, id, now) }
+        : undefined;
+      const width = output.isTerminal ? output.width : undefined;
+      output.words(improvePlanLines({ name, plan, rules, width, details }).join('\n'));
     }
-    if (options.json === true) output.json(shown);
+    if (json) output.json(shown);
     return 0;
   });
 }
-
-/** A page as `--json` writes it, with the reason as a code and as text. */
-const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
-  path,
-  code: why.code,
-  why: reasonWords(why),
-  evidence: evidenceRow.parse(evidence),
-});
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
+import type { Variants } from '../agents/ranking.js';
 import { CONFIG_FILE, DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing, packageFile } from '../files.js';
-import type { FoundSitemap } from './init-sitemap.js';
+import { EXAMPLE, type InitAnswers } from './init-answers.js';
 
 export const KEY = 'READERSHIP_API_KEY';
-export const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
-
-/** What is known of a new workspace. */
-export type InitAnswers = Partial<
-  Record<'url' | 'project' | 'key' | 'name' | 'siteUrl' | 'email' | 'smtpUrl', string | undefined>
->;
+/** A sitemap, and the translations and versions in it. */
+export interface FoundSitemap {
+  readonly address: string;
+  readonly variants: Variants;
+}
 
 type Site = InitAnswers & { readonly sitemap: FoundSitemap | undefined };
 

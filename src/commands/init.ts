@@ -1,31 +1,31 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readSitemapFile } from '../agents/sitemap.js';
+import { guessVariants } from '../agents/ranking.js';
 import { openOrCreateState } from '../app/open.js';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
-import {
-  CONFIG_FILE,
-  DOT_ENV,
-  isTooShort,
-  readEnvironment,
-  SMTP_URL_VARIABLE,
-  tooShort,
-} from '../config/load.js';
-import { firstProblem } from '../config/problems.js';
-import { typedAddress } from '../config/recipients.js';
-import { settingsSchema } from '../config/schema.js';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
+import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { indented } from '../format/text.js';
-import { parseSmtpUrl } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
+import { pageOf } from '../page.js';
 import { findingLines } from '../print/status.js';
 import { type CheckResult, found, pass } from '../service/findings.js';
 import { tryPlatform } from '../service/try-platform.js';
+import { timeLimit } from '../sleep.js';
 import { requestsOf } from '../state/platform.js';
-import { askLine } from '../terminal/person.js';
 import { flag, flagNamed, simpleCommand, value } from './command.js';
-import { EXAMPLE, type InitAnswers, KEY, writeFiles } from './init-files.js';
-import { findSitemap, sitemapOf } from './init-sitemap.js';
+import {
+  EXAMPLE,
+  type InitAnswers,
+  interview,
+  NOTHING_WRITTEN,
+  problemIn,
+  type Trials,
+  withScheme,
+} from './init-answers.js';
+import { type FoundSitemap, KEY, writeFiles } from './init-files.js';
 
 export const init = simpleCommand('init', {
   summary: 'write readership.yaml and .env, prompting for the values',
@@ -55,16 +55,12 @@ export const init = simpleCommand('init', {
       if (problem !== undefined) throw new ConfigurationError(`${flagNamed(name)} ${text}: ${problem}`);
     }
     const environment = await readEnvironment(undefined, workingDirectory, runtime.environment, output.note);
-    const known = {
-      key: environment[KEY] === '' ? undefined : environment[KEY],
-      smtpUrl: environment[SMTP_URL_VARIABLE] === '' ? undefined : environment[SMTP_URL_VARIABLE],
-    };
+    const valueOf = (name: string) => (environment[name] === '' ? undefined : environment[name]);
+    const known = { key: valueOf(KEY), smtpUrl: valueOf(SMTP_URL_VARIABLE) };
     if (saveKey && known.key === undefined)
       throw new ConfigurationError(`--save-key: ${KEY} is not set in the environment. Nothing was written.`);
-
     const unusable = known.smtpUrl === undefined ? undefined : problemIn({ smtpUrl: known.smtpUrl });
     if (unusable !== undefined) throw new ConfigurationError(`${unusable} Nothing was written.`);
-
     const sent = new Map<string, number>();
     const trials: Trials = noCheck
       ? { platform: () => Promise.resolve(true), mailServer: () => Promise.resolve(true) }
@@ -83,41 +79,20 @@ export const init = simpleCommand('init', {
     const answers = isAsked ? await interview(given, trials, runtime) : given;
     if (!isAsked && !((await trials.platform(given)) && (await trials.mailServer(given))))
       throw new ConfigurationError(NOTHING_WRITTEN);
-
     signal.throwIfAborted();
     const secrets = {
       [KEY]: saveKey || known.key === undefined ? answers.key : undefined,
       [SMTP_URL_VARIABLE]: saveKey || known.smtpUrl === undefined ? answers.smtpUrl : undefined,
     };
-    const { siteUrl } = answers;
-    const isSought = !noCheck && siteUrl !== undefined;
-    const sitemap = isSought ? await findSitemap(siteUrl, runtime) : undefined;
+    const siteUrl = noCheck ? undefined : answers.siteUrl;
+    const sitemap = siteUrl === undefined ? undefined : await findSitemap(siteUrl, runtime);
     const { written, stored } = await writeFiles(workingDirectory, { ...answers, sitemap }, secrets);
+    const left = stepsLeft(answers, stored);
+    if (siteUrl !== undefined) left.push(...sitemapSteps(siteUrl, sitemap));
     output.data(
       [
         `Wrote ${inSequence(written)}, and added ${DOT_ENV} to .gitignore.`,
-        ...indented([
-          answers.url === undefined && `- set baseUrl in ${CONFIG_FILE}`,
-          answers.project === undefined && `- set the project's ID in ${CONFIG_FILE}`,
-          answers.key === undefined && `- add ${KEY} to ${DOT_ENV}`,
-          ...Object.entries({ [KEY]: answers.key, [SMTP_URL_VARIABLE]: answers.smtpUrl }).map(
-            ([name, value]) =>
-              value !== undefined &&
-              !stored.has(name) &&
-              `- keep ${name} in the environment, because it is not in ${DOT_ENV}`,
-          ),
-          answers.email !== undefined &&
-            answers.smtpUrl === undefined &&
-            `- to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
-          sitemap !== undefined &&
-            `- to flag only the pages of ${sitemap.address}, remove the # before improve.sitemap`,
-          sitemap !== undefined &&
-            sitemap.variants.length > 0 &&
-            `- translations or versions in the sitemap: ${inSequence(sitemap.variants)}. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants`,
-          isSought &&
-            sitemap === undefined &&
-            `- no sitemap was found at ${sitemapOf(siteUrl)}: if there is one elsewhere, set improve.sitemap`,
-        ]),
+        ...indented(left.map((step) => `- ${step}`)),
         'Next: readership run',
       ].join('\n'),
     );
@@ -126,35 +101,38 @@ export const init = simpleCommand('init', {
   },
 });
 
-const NOTHING_WRITTEN = 'Nothing was written. --no-check writes the files anyway.';
-
-/** An address as people type it: `docs.example.com` becomes `https://docs.example.com`. */
-function withScheme(text: string | undefined): string | undefined {
-  if (text === undefined || text === '' || /^[a-z][a-z\d+.-]*:\/\//i.test(text)) return text;
-  return `${/^(localhost|127\.|\[::1\])/.test(text) ? 'http' : 'https'}://${text}`;
+/** What is left to fill in. */
+function stepsLeft(answers: InitAnswers, stored: ReadonlySet<string>): string[] {
+  const secrets = Object.entries({ [KEY]: answers.key, [SMTP_URL_VARIABLE]: answers.smtpUrl });
+  const all = [
+    answers.url === undefined && `set baseUrl in ${CONFIG_FILE}`,
+    answers.project === undefined && `set the project's ID in ${CONFIG_FILE}`,
+    answers.key === undefined && `add ${KEY} to ${DOT_ENV}`,
+    ...secrets.map(
+      ([name, value]) =>
+        value !== undefined &&
+        !stored.has(name) &&
+        `keep ${name} in the environment, because it is not in ${DOT_ENV}`,
+    ),
+    answers.email !== undefined &&
+      answers.smtpUrl === undefined &&
+      `to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
+  ];
+  return all.filter((step) => step !== false);
 }
 
-/** What is wrong with some answers; undefined if nothing is. */
-function problemIn(answers: InitAnswers): string | undefined {
-  const { url = EXAMPLE.url, siteUrl, project, name, email, smtpUrl } = answers;
-  if (smtpUrl !== undefined && smtpUrl !== '')
-    try {
-      const { login } = parseSmtpUrl(smtpUrl);
-      // Every command would refuse it.
-      if (isTooShort(login?.password ?? '')) return tooShort(SMTP_URL_VARIABLE).message;
-    } catch (error) {
-      return messageOf(error);
-    }
-  const wrongEmail = typedAddress.optional().safeParse(email).error;
-  const { error } = settingsSchema.safeParse({
-    baseUrl: withScheme(url),
-    projects: [{ id: project ?? EXAMPLE.project, name, siteUrl: withScheme(siteUrl) }],
-  });
-  return wrongEmail || error ? firstProblem(wrongEmail ?? error) : undefined;
+/** What can be done about the sitemap of the site, or about a missing one. */
+function sitemapSteps(siteUrl: string, sitemap: FoundSitemap | undefined): string[] {
+  if (sitemap === undefined)
+    return [`no sitemap was found at ${sitemapOf(siteUrl)}: if there is one elsewhere, set improve.sitemap`];
+  const { address, variants } = sitemap;
+  const use = `to flag only the pages of ${address}, remove the # before improve.sitemap`;
+  if (variants.length === 0) return [use];
+  return [
+    use,
+    `translations or versions in the sitemap: ${inSequence(variants)}. Of a page in several, only the most viewed one gets a job. To change that, set improve.variants`,
+  ];
 }
-
-/** Whether what is answered works, with a line about each check. True if too little is known to try it. */
-type Trials = Readonly<Record<'platform' | 'mailServer', (answers: InitAnswers) => Promise<boolean>>>;
 
 async function platformWorks(
   { url, project, key }: InitAnswers,
@@ -195,54 +173,21 @@ async function countRequests(sent: ReadonlyMap<string, number>, runtime: Runtime
   }
 }
 
-const QUESTIONS = {
-  url: "Address of the platform's API, such as https://platform.example.com",
-  project: 'Project ID, from the API keys page of its dashboard',
-  key: 'API key, from the same page; what you type is not shown',
-  siteUrl: 'Address of the site, so that reports link to its pages',
-  email: 'Who gets the weekly email and alerts',
-  smtpUrl: 'Mail server, such as smtp://USER:PASSWORD@smtp.example.com:587; what you type is not shown',
-};
-type QuestionName = keyof typeof QUESTIONS;
+const TIMEOUT_MS = 5_000;
 
-const isSecret = (name: QuestionName): boolean => name === 'key' || name === 'smtpUrl';
+/** Where a site has its sitemap, usually. */
+const sitemapOf = (siteUrl: string): string => `${siteUrl.replace(/\/+$/, '')}/sitemap.xml`;
 
-/** Asks for what is not given: first about the platform until it works, and then about the site and its emails. */
-async function interview(given: InitAnswers, trials: Trials, runtime: Runtime): Promise<InitAnswers> {
-  const answers = { ...given };
-  const askAll = async (names: readonly QuestionName[], works: Trials[keyof Trials]): Promise<void> => {
-    // What the environment has cannot be corrected here.
-    const asked = names.filter((name) => given[name] === undefined || !isSecret(name));
-    for (const name of asked) answers[name] ??= await ask(name, undefined, runtime);
-    while (!(await works(answers))) {
-      if (asked.length === 0) throw new ConfigurationError(NOTHING_WRITTEN);
-      runtime.output.note('Correct the answers, or press Ctrl-C, which writes nothing.');
-      for (const name of asked) answers[name] = await ask(name, answers[name], runtime);
-    }
-  };
-  await askAll(['url', 'project', 'key'], trials.platform);
-  await askAll(['siteUrl', 'email'], () => Promise.resolve(true));
-  if (answers.email !== undefined) await askAll(['smtpUrl'], trials.mailServer);
-  return answers;
-}
-
-/** Asks until the answer is valid. An empty one is the default, or none. */
-async function ask(
-  name: QuestionName,
-  usual: string | undefined,
-  { output, signal }: Runtime,
-): Promise<string | undefined> {
-  const isHidden = isSecret(name);
-  const isOptional = name !== 'url' && name !== 'project';
-  const shown = (isHidden ? usual && 'the same' : usual) ?? (isOptional ? 'none' : undefined);
-  for (;;) {
-    const question = `${QUESTIONS[name]}${shown === undefined ? '' : ` [${shown}]`}: `;
-    const line = await askLine(question, signal, { isHidden });
-    if (line === undefined) throw new ConfigurationError('The input ended. Nothing was written.');
-    const text = line.trim() || usual;
-    if (text === undefined && isOptional) return undefined;
-    const problem = problemIn({ [name]: text ?? '' });
-    if (problem === undefined) return name === 'url' || name === 'siteUrl' ? withScheme(text) : text;
-    output.note(problem);
+/** The sitemap of a site, found with one request; undefined without one. */
+async function findSitemap(siteUrl: string, { signal }: Runtime): Promise<FoundSitemap | undefined> {
+  const address = sitemapOf(siteUrl);
+  try {
+    const { root, addresses } = await readSitemapFile(address, timeLimit(TIMEOUT_MS, signal));
+    const pages = root === 'urlset' ? addresses.map(({ pathname }) => pageOf(pathname)) : [];
+    return { address, variants: guessVariants(pages) };
+  } catch {
+    // Most sites without one answer 404, and others a page of HTML.
+    signal.throwIfAborted();
+    return undefined;
   }
 }

@@ -9,7 +9,7 @@ import { dayOf } from '../day.js';
 import { inSequence, longDay } from '../format/days.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { escapeUnsafe, indented } from '../format/text.js';
-import type { Job } from '../state/jobs.js';
+import { evidenceRow, type Job } from '../state/jobs.js';
 import { alignedLines, plainLines, type TableColumn } from '../terminal/table.js';
 
 /** Pages beyond these are only counted, unless `--verbose` is given. */
@@ -86,6 +86,23 @@ export function improvePlanLines({ name, plan, rules, width, details }: PlanView
     );
   return lines;
 }
+
+/** The same as JSON, with the prompts of the flagged pages. */
+export const improvePlanJson = (project: string, plan: ImprovePlan, proposals: readonly Proposal[]) => ({
+  project,
+  ...plan,
+  flagged: proposals.map(({ digest, prompt, ...page }) => ({ ...shownPage(page), digest, prompt })),
+  next: plan.next.map(shownPage),
+  leftOut: plan.leftOut.map(shownPage),
+});
+
+/** A page with the reason as a code and as text. */
+const shownPage = ({ path, why, evidence }: ConsideredPage) => ({
+  path,
+  code: why.code,
+  why: reasonWords(why),
+  evidence: evidenceRow.parse(evidence),
+});
 
 function variantWords({ variants }: ImprovePlan, rules: Settings['improve']): string {
   const found = rules.variants === 'auto' ? 'as guessed from the addresses' : 'as configured';
