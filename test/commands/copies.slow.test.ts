@@ -1,61 +1,79 @@
-import { appendFile, cp, realpath, rm } from 'node:fs/promises';
+import { cp, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { planMessage } from '../../src/agents/jobs.js';
 import { readJobs } from '../../src/state/jobs.js';
-import { afterFile } from '../cleanup.js';
 import { openTestState } from '../open-state.js';
 import { inHistory, rowsOf } from '../open-history.js';
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { openSite } from './site.js';
-import { endedWith, historyFile, replaceIn } from './workspace.js';
+import { openSite, type Site } from './site.js';
+import { endedWith, historyFile, keep, putBack, replaceIn } from './workspace.js';
 
 const SETTINGS = `
 mail: { from: docs@example.com }
 channels: { chat: { kind: slack } }
 reports: { weekly: { to: [docs@example.com, chat] } }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: 1 }
 `;
-const improve = (jobs: number): string =>
-  `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerWeek: ${jobs} }\n`;
 
-/** A workspace in which a job, a message, an email and a post are due, and a copy of it. */
-async function openCopies(settings = '', now = () => new Date()) {
-  let posts = 0;
+let site: Site;
+let env: Record<string, string>;
+let posts = 0;
+let platformNow: () => Date;
+/** What had arrived before the test. */
+let arrivedBefore: readonly number[] = [];
+/** The workspace as it was before any test, in which a job, a message, an email and a post are due. */
+let due: string;
+/** A copy of it elsewhere. */
+let copy: string;
+
+const runIn = (cwd: string, args: readonly string[], machine = 'first') =>
+  callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
+
+function allArrived(): readonly number[] {
+  const { jobs } = site.sandbox.inspect();
+  return [jobs.length, jobs.flatMap((one) => one.messages).length, site.emails(), posts];
+}
+
+/** How many jobs, messages, emails and posts arrived in this test. */
+const arrived = () => allArrived().map((count, index) => count - (arrivedBefore[index] ?? 0));
+
+beforeAll(async () => {
+  platformNow = () => new Date();
   const chat = await serve((_, response) => {
     posts++;
     reply(response, 200, {});
   });
-  afterFile(() => chat.close());
-  const site = await openSite({ pages: 40, now }, SETTINGS + settings);
-  const original = site.cwd;
-  const env = { ...site.env, READERSHIP_CHANNEL_CHAT: chat.baseUrl, READERSHIP_MACHINE: 'first' };
-  const runIn = (cwd: string, args: readonly string[], machine = 'first') =>
-    callCli(args, { cwd, env: { ...env, READERSHIP_MACHINE: machine } });
-  const file = join(original, 'readership.yaml');
-  await appendFile(file, improve(1));
+  site = await openSite({ pages: 40, now: () => platformNow() }, SETTINGS);
+  env = { ...site.env, READERSHIP_CHANNEL_CHAT: chat.baseUrl };
   const toOther = ['report', 'send', 'weekly', '--to', 'other@example.com'];
-  for (const args of [['export'], ['improve', '--apply'], toOther]) endedWith(0, await runIn(original, args));
-  const { state, close } = await openTestState(join(original, 'data'));
+  for (const args of [['export'], ['improve', '--apply'], toOther]) endedWith(0, await runIn(site.cwd, args));
+  const { state, close } = await openTestState(join(site.cwd, 'data'));
   const [job = expect.fail()] = readJobs(state, site.sandbox.projectId);
   const message = { origin: 'typed', prompt: 'Shorter', now: new Date() } as const;
   await state.transaction(() => planMessage(state, job, message));
   await close();
   // Another one is due as well.
-  await replaceIn(original, improve(1), improve(2));
-  const copy = await tempDir();
-  await cp(original, copy, { recursive: true });
-  /** How many jobs, messages, emails and posts arrived. */
-  const arrived = () => {
-    const { jobs } = site.sandbox.inspect();
-    const messages = jobs.flatMap((one) => one.messages).length;
-    return [jobs.length, messages, site.emails(), posts];
-  };
-  return { original, copy, runIn, arrived, env, sandbox: site.sandbox };
-}
+  await replaceIn(site.cwd, 'maxJobsPerWeek: 1', 'maxJobsPerWeek: 2');
+  expect(allArrived()).toEqual([1, 0, 1, 0]);
+  due = await keep(site.cwd);
+});
 
+async function startOver(): Promise<void> {
+  platformNow = () => new Date();
+  await putBack(site.cwd, due);
+  arrivedBefore = allArrived();
+}
+beforeEach(async () => {
+  await startOver();
+  copy = await keep(site.cwd);
+});
+
+const NOTHING = [0, 0, 0, 0];
+const EACH_ONCE = [1, 1, 1, 1];
 const SENDING = [
   ['run'],
   ['improve', '--apply'],
@@ -65,9 +83,7 @@ const SENDING = [
 ];
 
 it('a copy exports and reports, but sends nothing and says why; the original sends everything once', async () => {
-  const { original, copy, runIn, arrived } = await openCopies();
-  const before = arrived();
-  expect(before).toEqual([1, 0, 1, 0]);
+  const original = site.cwd;
   for (const [cwd, machine, commands] of [
     [copy, 'first', SENDING],
     [original, 'second', [['jobs', 'poll']]],
@@ -82,7 +98,7 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
         new RegExp(`from first:${there ?? ''}, where it last sent something on .+ UTC`),
       );
       expect(stderr.match(/Nothing is sent/g), what).toHaveLength(1);
-      expect(arrived(), what).toEqual(before);
+      expect(arrived(), what).toEqual(NOTHING);
     }
   const status = await runIn(copy, ['status']);
   expect(status.stdout).toMatch(/sends from +first:.+; this copy sends nothing \(readership adopt\)/);
@@ -91,25 +107,22 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
   expect((await runIn(copy, ['doctor'])).stdout).toMatch(/warn +sends from +first:/);
 
   for (const args of [['run'], ['jobs', 'poll'], ['report', 'send', 'weekly']]) {
-    expect(await runIn(original, args)).toMatchObject({ code: 0 });
-    expect(arrived()).toEqual([2, 1, 2, 1]);
+    endedWith(0, await runIn(original, args));
+    expect(arrived()).toEqual(EACH_ONCE);
   }
 });
 
 it('after `adopt`, a copy sends everything once, and what it sent is known to a backup with the newest witness', async () => {
-  const { copy, runIn, arrived } = await openCopies();
-  const data = join(copy, 'data');
   const backup = join(await tempDir(), 'history.duckdb');
-  await cp(join(data, 'history.duckdb'), backup);
+  await cp(historyFile(copy), backup);
   expect((await runIn(copy, ['adopt'])).stdout).toContain('This workspace now sends from first:');
-  for (const args of [['report', 'send', 'weekly'], ['jobs', 'poll'], ['run'], ['run']])
-    expect(await runIn(copy, args), args.join(' ')).toMatchObject({ code: 0 });
-  const sent = [2, 1, 2, 1];
-  expect(arrived()).toEqual(sent);
+  for (const args of [['report', 'send', 'weekly'], ['jobs', 'poll'], ['run']])
+    endedWith(0, await runIn(copy, args));
+  expect(arrived()).toEqual(EACH_ONCE);
   const restored = endedWith(0, await runIn(copy, ['restore', '--from', backup]));
   expect(restored.stdout).toContain('Next: readership run');
   endedWith(0, await runIn(copy, ['run']));
-  expect(arrived()).toEqual(sent);
+  expect(arrived()).toEqual(EACH_ONCE);
 });
 
 const HOUR_MS = 3_600_000;
@@ -131,44 +144,37 @@ const STORED = [
 const messageRow = z.object({ prompt: z.string(), state: z.string() });
 
 it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
-  let platformNow = () => new Date();
-  const { original, copy, env, arrived, sandbox } = await openCopies('', () => platformNow());
-  const data = join(original, 'data');
   const run = async (args: readonly string[], aheadMs: number) => {
     const now = () => new Date(Date.now() + aheadMs);
-    const result = await callCli(args, { cwd: original, env, now });
+    const machine = { READERSHIP_MACHINE: 'first' };
+    const result = await callCli(args, { cwd: site.cwd, env: { ...env, ...machine }, now });
     return { ...result, output: result.stdout + result.stderr };
   };
   const stored = async () => {
-    const { state, close } = await openTestState(data);
+    const { state, close } = await openTestState(join(site.cwd, 'data'));
     const messages = state.all('SELECT prompt, state FROM messages ORDER BY prompt', messageRow);
     await close();
-    return inHistory(historyFile(original), async (history) => [
+    return inHistory(historyFile(site.cwd), async (history) => [
       messages,
       ...(await Promise.all(STORED.map((sql) => rowsOf(history, `${sql} ORDER BY ALL`)))),
     ]);
   };
-  const polls = () => sandbox.inspect().requests.counts.job?.['200'] ?? 0;
+  const polls = () => site.sandbox.inspect().requests.counts.job?.['200'] ?? 0;
   /** Starts over, runs each command with a wrong clock, if given, and then with the right one, twice in a day. */
   async function dayAfter(aheadMs?: number) {
-    await rm(data, { recursive: true });
-    await cp(join(copy, 'data'), data, { recursive: true });
-    await cp(join(copy, '.readership.yaml.sent'), join(original, '.readership.yaml.sent'));
-    platformNow = () => new Date();
-    const before = arrived();
+    await startOver();
     for (const args of aheadMs === undefined ? [] : SENDING) {
       const { code, output } = await run(args, aheadMs ?? 0);
       expect([1, 2, 75], output).toContain(code);
       expect(output).toMatch(/are more than an hour apart|The clock of this machine is/);
-      expect(arrived(), `${args.join(' ')}: ${output}`).toEqual(before);
+      expect(arrived(), `${args.join(' ')}: ${output}`).toEqual(NOTHING);
     }
     const polled = polls();
     endedWith(0, await run(['run'], 0));
     platformNow = () => new Date(Date.now() + DAY_MS);
     endedWith(0, await run(['run'], DAY_MS));
     expect(polls()).toBeGreaterThan(polled);
-    const sent = arrived().map((count, index) => count - (before[index] ?? 0));
-    return { sent, stored: await stored(), status: (await run(['status'], DAY_MS)).output };
+    return { sent: arrived(), stored: await stored(), status: (await run(['status'], DAY_MS)).output };
   }
 
   const expected = await dayAfter();

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
@@ -37,6 +37,19 @@ export async function workspaceOf(
 export async function replaceIn(directory: string, from: string | RegExp, to: string): Promise<void> {
   const file = join(directory, 'readership.yaml');
   await writeFile(file, (await readFile(file, 'utf8')).replace(from, to));
+}
+
+/** Keeps a copy of a workspace: its configuration, its data and its witness. Returns the directory of the copy. */
+export async function keep(directory: string): Promise<string> {
+  const kept = await tempDir();
+  await cp(directory, kept, { recursive: true });
+  return kept;
+}
+
+/** Puts a workspace back as it was kept. Made once and put back, it costs a test a hundredth of running commands. */
+export async function putBack(directory: string, kept: string): Promise<void> {
+  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
+  await cp(kept, directory, { recursive: true });
 }
 
 /** A platform in real time that has the same number of pages on each of the last days, except for what has changed. */
