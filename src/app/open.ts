@@ -66,7 +66,7 @@ export const withParts = <Result>(
     if (recovered !== undefined) listener.onNotice?.(recovered);
     if (!mayBeginAgain) await expectHistory(workspace, state);
     const { witness, credentials } = workspace;
-    const readDays = (next: Reader) => daysToStore({ workspace, state }, next, now());
+    const readDays = (next: Reader) => daysToStore(workspace, state, next, now());
     const store = openStore(workspace, state, worker, { ...listener, readDays });
     let platform: Connection | undefined;
     try {

@@ -6,7 +6,7 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, ALL_PROJECTS } from '../mail/delivery.js';
 import { type Delivery, type DeliveryKey, readDeliveries } from '../state/emails.js';
-import type { Using } from '../steps/step.js';
+import type { Parts } from '../steps/step.js';
 import { readWritten } from '../mail/deliver.js';
 import type { RunOutcome } from '../service/run.js';
 
@@ -18,7 +18,7 @@ type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 /** The emails of a run as lines, but for those of unknown outcome: first what leaves something to do, then those sent. */
 export function mailLines(
   outcome: Pick<RunOutcome, 'reported'>,
-  { workspace, state }: Using<'workspace' | 'state'>,
+  { workspace, state }: Pick<Parts, 'workspace' | 'state'>,
   runtime: EmailScreen & Pick<Runtime, 'now'>,
 ): string[] {
   const { projects } = workspace;

@@ -8,7 +8,7 @@ import { counted, percent, thousands } from '../format/numbers.js';
 import { MOST_NAMED, section } from '../format/text.js';
 import { lastEnded, type Period } from '../reports/period.js';
 import type { RunOutcome } from '../service/run.js';
-import type { Using, WorkspaceView } from '../steps/step.js';
+import type { Parts, WorkspaceView } from '../steps/step.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import { mailLines } from './emails.js';
@@ -37,7 +37,7 @@ interface SummarizedRun extends RunOutcome {
  */
 export async function summarize(
   outcome: SummarizedRun,
-  { workspace, state, store }: Using<'workspace' | 'state' | 'store'>,
+  { workspace, state, store }: Parts,
   runtime: Runtime,
   cost: ExportCost,
   options: WorkspaceOptions,

@@ -12,8 +12,7 @@ import { composeAll, type Notice } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
 import { addSent, ALERT, ALL_PROJECTS, type Sent, sentOf } from '../mail/delivery.js';
 import { type Delivery, readDeliveries } from '../state/emails.js';
-import type { SendingParts } from '../steps/mailing.js';
-import type { StepOutage, StepRunner, Using } from '../steps/step.js';
+import type { Parts, StepOutage, StepRunner } from '../steps/step.js';
 import { connectionFailure, requestUrl } from '../network.js';
 import { timeLimit } from '../sleep.js';
 import { type Outage, readOutages } from '../state/runs.js';
@@ -34,7 +33,7 @@ interface Alert {
  * Sends an alert about each outage once, and about its end to the same recipients, and one about each drop in views. Never
  * throws, but says why none could be sent, unless an outage of a step says the same.
  */
-export async function sendAlerts(parts: SendingParts, said: readonly StepOutage[] = []): Promise<void> {
+export async function sendAlerts(parts: Parts, said: readonly StepOutage[] = []): Promise<void> {
   const { workspace, state, sender, session } = parts;
   const { to } = workspace.settings.alerts;
   if (to.length === 0 || session.signal.aborted) return;
@@ -119,10 +118,7 @@ const dropRow = z.object({
 });
 
 /** The alerts about the drops that began in the last week, given the alerts that were sent. */
-async function dropAlerts(
-  { workspace, store, session }: Using<'workspace' | 'store' | 'session'>,
-  sent: readonly Delivery[],
-): Promise<Alert[]> {
+async function dropAlerts({ workspace, store, session }: Parts, sent: readonly Delivery[]): Promise<Alert[]> {
   const drops = await store.query(NEW_DROPS, dropRow, {
     last_day: lastEndedDay(session.now()),
     sent: JSON.stringify(sent.map(({ project, period }) => ({ project, period }))),
@@ -152,7 +148,7 @@ const PING_TIMEOUT_MS = 5_000;
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 export async function pinging<Detail>(
-  { workspace, sender, session }: Using<'workspace' | 'sender' | 'session'>,
+  { workspace, sender, session }: Parts,
   run: StepRunner,
   work: () => Promise<Detail>,
 ): Promise<Detail> {

@@ -14,9 +14,7 @@ import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, eachProject, type StepResult, type Using, withOutage } from './step.js';
-
-type ExportParts = Using<'workspace' | 'platform' | 'state' | 'store' | 'session'>;
+import { byBothClocks, eachProject, type StepResult, type Parts, withOutage } from './step.js';
 
 /** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
 export interface ProjectExport {
@@ -31,7 +29,7 @@ export interface ProjectExport {
  * days of any. An error in one project does not affect the others.
  */
 export async function exportStep(
-  parts: ExportParts,
+  parts: Parts,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
   // Also what was read before a pause, an error or a signal.
@@ -51,7 +49,7 @@ export async function exportStep(
 }
 
 /** When the next export is scheduled. Days that failed before and wait for their turn are looked at again within the hour. */
-function nextExport({ workspace, session }: ExportParts, detail: readonly ProjectExport[]): Date {
+function nextExport({ workspace, session }: Parts, detail: readonly ProjectExport[]): Date {
   const { export: expression, timezone } = workspace.settings.schedule;
   const now = session.now();
   const isWaiting = detail.some(({ outcome }) => outcome !== undefined && outcome.plan.waiting.length > 0);
@@ -61,7 +59,7 @@ function nextExport({ workspace, session }: ExportParts, detail: readonly Projec
 
 /** Adds the remaining work of the projects whose export was stopped. */
 const withWhatIsLeft = (
-  { workspace: { settings }, state, store, session: { now } }: ExportParts,
+  { workspace: { settings }, state, store, session: { now } }: Parts,
   bounds: ExportBounds,
   done: readonly ProjectExport[],
 ): Promise<ProjectExport[]> =>
@@ -87,7 +85,7 @@ function leftWords(detail: readonly ProjectExport[]): string {
  * only slightly behind.
  */
 function withheldDays(
-  { platform: { clock }, session: { now } }: Using<'platform' | 'session'>,
+  { platform: { clock }, session: { now } }: Parts,
   { to }: ExportBounds,
 ): ClockError | undefined {
   const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
@@ -104,7 +102,7 @@ function withheldDays(
  * Exports all projects together, each over its share of the connections. None goes on to its past before all have
  * their latest days.
  */
-async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
+async function exportInTurns(parts: Parts, bounds: ExportBounds) {
   const { projects } = parts.workspace;
   const underWay = projects.map((project) => {
     const inTurn = pLimit(Math.ceil(READS_AT_ONCE / projects.length));
@@ -125,7 +123,7 @@ async function exportInTurns(parts: ExportParts, bounds: ExportBounds) {
 }
 
 async function* exportProject(
-  { workspace, platform, state, store, session }: ExportParts,
+  { workspace, platform, state, store, session }: Parts,
   project: ProjectSettings,
   bounds: ExportBounds & Pick<ExportTask, 'inTurn'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
@@ -155,7 +153,7 @@ export interface ProjectAudit {
 
 /** Compares the settled history of every project with the platform. A failed repair counts as an error. */
 export async function auditStep(
-  given: ExportParts,
+  given: Parts,
   how: { readonly repair: boolean },
 ): Promise<StepResult<ProjectAudit[]>> {
   const parts = await byBothClocks(given);

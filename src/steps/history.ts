@@ -9,29 +9,22 @@ import type { Reader } from '../history/duckdb.js';
 import { readKnownDays, storeKnownDays } from '../state/days.js';
 import type { State } from '../state/state.js';
 import { readWorkspaceRow } from '../state/workspace.js';
-import { StepRunner, type Using, type WorkspaceView } from './step.js';
+import { StepRunner, type Parts, type WorkspaceView } from './step.js';
 
 /**
  * Writes the history again if jobs, messages, emails or skips have changed since it was written, so that it stays a backup
  * of the state, and remembers what is known of its days. Before anything was loaded, there is no history.
  */
-export async function updateHistory({
-  workspace,
-  state,
-  store,
-  session,
-}: Using<'workspace' | 'state' | 'store' | 'session'>): Promise<void> {
+export async function updateHistory(parts: Parts): Promise<void> {
+  const { workspace, state, store } = parts;
   if (!(await exists(workspace.historyFile))) return;
   const carried = await store.carried();
   if (carried?.changes !== readWorkspaceRow(state).changes) await store.write();
-  await rememberDays({ workspace, state, store, session });
+  await rememberDays(parts);
 }
 
 /** Does some work, and writes the history again if the work changed what it carries, even if it failed halfway. */
-export async function doAndStore<Result>(
-  parts: Using<'workspace' | 'state' | 'store' | 'session'>,
-  work: (runner: StepRunner) => Promise<Result>,
-) {
+export async function doAndStore<Result>(parts: Parts, work: (runner: StepRunner) => Promise<Result>) {
   const runner = new StepRunner(parts);
   const result = await work(runner).finally(() => updateHistory(parts));
   return { result, outages: runner.outages };
@@ -81,16 +74,11 @@ export async function recallDays(
 }
 
 /** Stores what is known of the history, so that it need not be opened, unless that was done when it was written. */
-export async function rememberDays({
-  workspace,
-  state,
-  store,
-  session,
-}: Using<'workspace' | 'state' | 'store' | 'session'>): Promise<void> {
+export async function rememberDays({ workspace, state, store, session }: Parts): Promise<void> {
   const stamp = await historyStamp(workspace.historyFile);
   const stored = readKnownDays(state, stamp);
   if (workspace.settings.projects.every(({ id }) => stored.has(id))) return;
-  const storeDays = await daysToStore({ workspace, state }, store.file, session.now());
+  const storeDays = await daysToStore(workspace, state, store.file, session.now());
   await state.transaction(() => {
     storeDays(stamp);
   });
@@ -101,7 +89,8 @@ export async function rememberDays({
  * version; nothing if some of it is dated in the future.
  */
 export async function daysToStore(
-  { workspace: { settings }, state }: Using<'workspace' | 'state'>,
+  { settings }: Pick<WorkspaceView, 'settings'>,
+  state: State,
   reader: Reader,
   now: Date,
 ): Promise<(stamp: string) => void> {

@@ -43,7 +43,7 @@ export async function improveStep(
   const parts = await byBothClocks(given);
   const { workspace, sender, session } = parts;
   // The report step says what is wrong with them.
-  await loadNotes(parts);
+  await loadNotes(workspace, parts.state);
   parts.store.refresh();
   const refusal = isWanted ? await sender.refusal() : undefined;
   const apply = isWanted && refusal === undefined;

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../errors.js';
 import { type Job, readJob } from '../state/jobs.js';
 import { type JobMessage, readMessages, readMessagesTo } from '../state/messages.js';
 import type { State } from '../state/state.js';
-import type { Using, WorkspaceView } from './step.js';
+import type { Parts, WorkspaceView } from './step.js';
 import { submitWaiting } from './poll.js';
 
 /** A job with its messages, and the project that it belongs to. */
@@ -72,7 +72,7 @@ export const addMessageTo = (
 
 /** Sends what waits for a project. Returns the state of a message of it then, and why that was not sent. */
 export async function sendMessage(
-  parts: Using<'workspace' | 'platform' | 'state' | 'sender' | 'session'>,
+  parts: Parts,
   project: ProjectSettings,
   id: number,
 ): Promise<{ readonly state: JobMessage['state']; readonly stopped?: unknown }> {

@@ -25,7 +25,7 @@ import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
-import type { Using, WorkspaceView } from './step.js';
+import type { Parts, WorkspaceView } from './step.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
@@ -53,11 +53,9 @@ export function mailingsOf(
   );
 }
 
-export type SendingParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'outgoing' | 'session'>;
-
 /** Sends a period of a mailing to the recipients whose deliveries may be attempted. */
 export async function sendMailing(
-  parts: SendingParts,
+  parts: Parts,
   mailing: Mailing,
   period: Period,
   recipients: readonly Recipient[],

@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { addNote, type Note, notesFileIn, readNotes } from '../config/notes.js';
 import { pagePattern } from '../page.js';
 import { notesOf, replaceNotes, type StoredNote } from '../state/decisions.js';
-import type { Using, WorkspaceView } from './step.js';
+import type { State } from '../state/state.js';
+import type { WorkspaceView } from './step.js';
 
 type NotesOf = Pick<WorkspaceView, 'workspaceDir' | 'historyFile' | 'settings'>;
 
@@ -19,18 +20,18 @@ export const readOwnNotes = (workspace: NotesOf): Promise<Note[]> =>
   readNotes(fileOf(workspace), namesIn(workspace));
 
 /** Stores the notes of `notes.yaml`. If it has problems, returns the error and keeps the stored ones. */
-export const loadNotes = (parts: Using<'workspace' | 'state'>): Promise<unknown> =>
-  storeNotes(parts).catch((error: unknown) => error);
-
-async function storeNotes({ workspace, state }: Using<'workspace' | 'state'>): Promise<void> {
-  const notes = await readOwnNotes(workspace);
-  for (const { id: project } of workspace.settings.projects) {
-    const rows = notes.filter((note) => note.project === undefined || note.project === project).map(rowOf);
-    rows.sort(inOrder);
-    if (isDeepStrictEqual(rows, notesOf(state, project).sort(inOrder))) continue;
-    await state.transaction(() => {
-      replaceNotes(state, project, rows);
-    });
+export async function loadNotes(workspace: NotesOf, state: State): Promise<unknown> {
+  try {
+    const notes = await readOwnNotes(workspace);
+    for (const { id: project } of workspace.settings.projects) {
+      const own = notes.filter((note) => note.project === undefined || note.project === project);
+      const rows = own.map(rowOf).sort(inOrder);
+      if (isDeepStrictEqual(rows, notesOf(state, project).sort(inOrder))) continue;
+      await state.transaction(() => replaceNotes(state, project, rows));
+    }
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

@@ -7,7 +7,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { ReadershipError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { forgetProblems, type Job, readJobs } from '../state/jobs.js';
-import { byBothClocks, eachProject, type Parts, type Using, withOutage } from './step.js';
+import { byBothClocks, eachProject, type Parts, withOutage } from './step.js';
 
 interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Whether no prompts are sent, because this run has just sent what it may, or has failed to. */
@@ -73,13 +73,7 @@ export interface Sent extends SubmitOutcome {
  * if `sendsAll` is set, by default in `mode: apply`.
  */
 export async function submitWaiting(
-  {
-    workspace,
-    platform,
-    state,
-    sender,
-    session,
-  }: Using<'workspace' | 'platform' | 'state' | 'sender' | 'session'>,
+  { workspace, platform, state, sender, session }: Parts,
   project: ProjectSettings,
   sendsAll = workspace.settings.improve.mode === 'apply',
 ): Promise<Sent> {

@@ -2,9 +2,7 @@ import { counted } from '../format/numbers.js';
 import { type DatasetChange, DatasetError, datasetVersion, publishDataset } from '../history/dataset.js';
 import { runShell } from '../shell.js';
 import { finishedDataset, recordDataset } from '../state/workspace.js';
-import type { StepResult, Using } from './step.js';
-
-type PublishParts = Using<'workspace' | 'state' | 'sender' | 'store' | 'session'>;
+import type { Parts, StepResult } from './step.js';
 
 /** The longest time that `publish.then` may take. */
 const MAX_THEN_MS = 3_600_000;
@@ -22,7 +20,7 @@ interface PublishOptions {
  * to date.
  */
 export async function publishStep(
-  { workspace, state, sender, store, session }: PublishParts,
+  { workspace, state, sender, store, session }: Parts,
   { isWhole = false, maxThenMs = MAX_THEN_MS }: PublishOptions = {},
 ): Promise<StepResult<DatasetChange | undefined>> {
   const { dataset } = workspace;

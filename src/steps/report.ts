@@ -18,17 +18,9 @@ import { prepareReport } from '../reports/render.js';
 import { type DeliveryKey, readDeliveries } from '../state/emails.js';
 import { readSql, timestampColumn } from '../columns.js';
 import { loadNotes } from './notes.js';
-import { byBothClocks, type Parts, type StepResult, type Using, withOutage } from './step.js';
+import { byBothClocks, type Parts, type StepResult, withOutage } from './step.js';
 import { readLastRuns } from '../state/runs.js';
-import {
-  deliveriesOf,
-  type Mailing,
-  mailingsOf,
-  readViews,
-  type SendingParts,
-  sendMailing,
-  unsentBefore,
-} from './mailing.js';
+import { deliveriesOf, type Mailing, mailingsOf, readViews, sendMailing, unsentBefore } from './mailing.js';
 
 interface Reported extends Sent {
   /** The pages of all reports, and where they are. */
@@ -54,7 +46,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   const { pages } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken, sender.otherPlace()];
-  problems.push(await loadNotes(parts));
+  problems.push(await loadNotes(workspace, state));
   store.refresh();
   const daysLate = await readDaysLate(parts);
   const reported = readLastRuns(state, now()).find(({ step }) => step === 'report')?.done_at ?? null;
@@ -134,12 +126,7 @@ const firstLoad = z.object({ began_at: timestampColumn.nullable() });
  * goes to everyone; earlier ones only to recipients whose delivery is retried, so that nobody gets old news
  * after weeks offline, or without a mail server.
  */
-async function sendDue(
-  parts: SendingParts,
-  mailing: Mailing,
-  daysLate: number,
-  reported: Reported,
-): Promise<void> {
+async function sendDue(parts: Parts, mailing: Mailing, daysLate: number, reported: Reported): Promise<void> {
   const { workspace, state, sender, store, outgoing, session } = parts;
   const { settings } = workspace;
   const { now, signal } = session;
@@ -200,7 +187,7 @@ const DAYS_LATE = readSql(import.meta.url, 'statements/days-late.sql');
 const LONGEST_DELAY_DAYS = 10;
 
 /** For how many of the latest days, of some projects together, an email waits because their views have not all come. */
-async function readDaysLate({ store, session: { now } }: Using<'store' | 'session'>) {
+async function readDaysLate({ store, session: { now } }: Parts) {
   const row = z.object({ project: z.string(), days: z.int() });
   const rows = await store.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()) });
   const late = new Map(rows.map(({ project, days }) => [project, days]));

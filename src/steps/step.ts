@@ -24,7 +24,7 @@ import {
 import { messageOf, ReadershipError } from '../errors.js';
 import { readWorkspaceRow } from '../state/workspace.js';
 
-/** What a command that writes works with. A step names the parts that it uses, such as `Using<'store' | 'session'>`. */
+/** What a command that writes, and its steps, work with. */
 export interface Parts {
   readonly workspace: WorkspaceView;
   readonly platform: Platform;
@@ -37,7 +37,6 @@ export interface Parts {
   readonly outgoing: Outgoing;
   readonly session: Session;
 }
-export type Using<Name extends keyof Parts> = Pick<Parts, Name>;
 
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
 export interface WorkspaceView {
@@ -118,9 +117,7 @@ type StepWork<Detail> = () => Promise<StepResult<Detail>>;
  * is loaded or emailed only once it has ended by both. Asks the platform for the time unless a
  * response has already told it.
  */
-export async function byBothClocks<Given extends Using<'workspace' | 'platform' | 'session'>>(
-  parts: Given,
-): Promise<Given> {
+export async function byBothClocks(parts: Parts): Promise<Parts> {
   const { clock } = parts.platform;
   if (parts.workspace.projects.length > 0) await clock.update();
   return { ...parts, session: { ...parts.session, now: clock.earlier } };
@@ -141,7 +138,7 @@ export class StepRunner {
   readonly #run = randomUUID();
 
   constructor(
-    private readonly parts: Using<'state' | 'session'>,
+    private readonly parts: Parts,
     private readonly due?: ReadonlySet<StepName>,
   ) {}
 
@@ -202,7 +199,7 @@ const isTemporary = (error: unknown): boolean => error instanceof ReadershipErro
 
 /** Works on one project after another, until an interruption. An error in one does not affect the others. */
 export async function eachProject<Result>(
-  { workspace: { projects }, session: { signal } }: Using<'workspace' | 'session'>,
+  { workspace: { projects }, session: { signal } }: Parts,
   work: (project: ProjectSettings) => Promise<Result>,
 ): Promise<{ results: Result[]; errors: unknown[] }> {
   const results: Result[] = [];

@@ -90,7 +90,7 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
         const isOnly = workspace.settings.projects.length === 1;
         const of = { path: path === '' ? undefined : path, project: isOnly ? undefined : id };
         const file = await writeNote(workspace, { ...given, ...of, break: given.break === 'on' });
-        await loadNotes({ workspace, state: reader.state });
+        await loadNotes(workspace, reader.state);
         return { answer: `added to ${file}` };
       },
     })),

@@ -67,7 +67,7 @@ it('it is stored with each version that is written, which need not be opened for
   const { state, worker } = await stateBeside({ path: historyFile });
   const parts = () => partsOf(history, { state, workspace: { historyFile } });
   const history = openStore({ historyFile }, state, worker, {
-    readDays: (next) => daysToStore(parts(), next, NOW),
+    readDays: (next) => daysToStore(parts().workspace, state, next, NOW),
   });
   afterTest(() => history.close());
   const { projects } = parts().workspace;

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { Using } from '../../../src/steps/step.js';
+import type { Parts } from '../../../src/steps/step.js';
 import { type Dataset, datasetVersion, publishDataset } from '../../../src/history/dataset.js';
 import type { Reader } from '../../../src/history/duckdb.js';
 import type { HistoryStore } from '../../../src/history/store.js';
@@ -74,11 +74,7 @@ export const differingPaths = (
     .sort();
 
 /** Whether the dataset has what is stored, and its command succeeded. */
-export async function isDatasetFinished({
-  workspace: { dataset },
-  state,
-  store,
-}: Using<'workspace' | 'state' | 'store'>): Promise<boolean> {
+export async function isDatasetFinished({ workspace: { dataset }, state, store }: Parts): Promise<boolean> {
   if (dataset === undefined) throw new Error('there is no dataset');
   return (await datasetVersion(store, dataset, dataset.then?.command)) === finishedDataset(state);
 }
