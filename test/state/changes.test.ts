@@ -138,7 +138,9 @@ describe('the files with locks', () => {
         for (const one of imported.split(',').map((part) => part.trim()))
           expect(['', ...HARMLESS], `${name} imports ${one}`).toContain(one);
     }
-    const inState = ['backup', 'database', 'lock', 'open', 'state'].map((name) => join('state', `${name}.ts`));
+    const inState = ['backup', 'database', 'lock', 'open', 'state'].map((name) =>
+      join('state', `${name}.ts`),
+    );
     // Which removes what a killed process left of a next file.
     expect(found.toSorted()).toEqual([join('app', 'open.ts'), ...inState]);
   });
