@@ -23,22 +23,20 @@ export const factLines = (facts: readonly Fact[], colors: Colors): string[] =>
 
 /** The facts about a project: how far its history goes, and what is not as it should be. */
 export function projectFacts(status: ProjectStatus, now: Date): Fact[] {
-  const { firstDay, lastDay, daysStored, gaps, isYesterdayStored, inconsistent, failed } = status;
+  const { firstDay, lastDay, daysStored, gaps, isYesterdayStored, inconsistent, failed, stuck } = status;
   const { pageSize, pageSizeUntil, keptFrom, keptFromUntil, disagreement } = status;
   if (firstDay === null || lastDay === null)
     return [failure('history', 'nothing is loaded yet', 'readership export')];
+  const stuckDays = stuck.map(({ day }) => day);
+  const readSoon = inconsistent.filter((day) => !stuckDays.includes(day));
   const settling = settlingText(status);
   const unverified = unverifiedText(status, now);
   const all = [
     fact('history', `${plainDayRange({ first: firstDay, last: lastDay })}, ${counted(daysStored, 'day')}`),
     gaps.length > 0 && fact('loading', `${counted(gaps.length, 'day')} left`),
     !isYesterdayStored && gaps.length < 2 && warning('yesterday', 'not loaded yet', 'readership export'),
-    inconsistent.length > 0 &&
-      warning(
-        'inconsistent',
-        `${daysText(inconsistent)}; read again each night`,
-        'readership audit --repair',
-      ),
+    readSoon.length > 0 && warning('inconsistent', `${daysText(readSoon)}; read again the next night`),
+    stuckDays.length > 0 && warning('inconsistent', `${daysText(stuckDays)}; ask the platform's operators`),
     failed.length > 0 && failure('failed', daysText(failed), 'readership export'),
     settling !== undefined && fact('settling', settling),
     unverified !== undefined && warning('verified', unverified, 'readership audit'),

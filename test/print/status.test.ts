@@ -83,7 +83,15 @@ describe('the facts about a project', () => {
     [
       'days that do not add up',
       { inconsistent: [day('2026-11-03'), day('2026-11-04')] },
-      'inconsistent  2 days: Nov 3 – 4; read again each night: readership audit --repair',
+      'inconsistent  2 days: Nov 3 – 4; read again the next night',
+    ],
+    [
+      'days that have not added up for nights',
+      {
+        inconsistent: [day('2026-11-03')],
+        stuck: [{ day: day('2026-11-03'), why: '3 views more', readAgain: day('2026-11-25') }],
+      },
+      "inconsistent  1 day: Nov 3; ask the platform's operators",
     ],
     ['a failed day', { failed: [day('2026-11-03')] }, 'failed  1 day: Nov 3: readership export'],
     [
