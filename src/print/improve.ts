@@ -127,18 +127,27 @@ function otherWords({ week, views, paths, for_ai }: OtherAddresses): string {
 const openedAt = ({ ended_at, planned_at }: Job): Date => ended_at ?? planned_at;
 const sinceOf = (job: Job): string => longDay(dayOf(openedAt(job)));
 
-/** Since when pull requests have been waiting for review; after a week, which ones. */
+/** Since when pull requests have been waiting for review; after a week, which ones; and how many could not be looked up. */
 function reviewLines({ inReview, now }: ImprovePlan): string[] {
-  const [oldest] = inReview;
-  if (oldest === undefined) return [];
+  const waiting = inReview.filter(({ pull_request_problem: problem }) => problem === null);
+  const toCheck = inReview.length - waiting.length;
+  const [oldest] = waiting;
   const isLate = (job: Job) => differenceInDays(now, openedAt(job)) >= LATE_REVIEW_DAYS;
-  const late = inReview.filter(isLate).slice(0, LATE_SHOWN);
-  const since = `${inReview.length === 1 ? '' : ', the oldest'} since ${sinceOf(oldest)}`;
   return [
-    `  ${counted(inReview.length, 'pull request')} waiting for review${since}`,
-    ...late.map((job) =>
-      escapeUnsafe(`    ${job.path}  job ${job.id}, since ${sinceOf(job)}, ${job.pr_link ?? ''}`),
-    ),
+    ...(oldest === undefined
+      ? []
+      : [
+          `  ${counted(waiting.length, 'pull request')} waiting for review${waiting.length === 1 ? '' : ', the oldest'} since ${sinceOf(oldest)}`,
+        ]),
+    ...waiting
+      .filter(isLate)
+      .slice(0, LATE_SHOWN)
+      .map((job) =>
+        escapeUnsafe(`    ${job.path}  job ${job.id}, since ${sinceOf(job)}, ${job.pr_link ?? ''}`),
+      ),
+    ...(toCheck === 0
+      ? []
+      : [`  ${counted(toCheck, 'pull request')} to check, which could not be looked up: readership status`]),
   ];
 }
 

@@ -246,6 +246,21 @@ it.each([
   expect(lines).toContain(`  /next  planned earlier as job 2, ${held}`);
   expect(lines.join('\n')).not.toContain('To create the jobs');
   expect(lines.filter((line) => line.includes('/late'))).toHaveLength(named);
+  // It still counts as open, but nobody knows whether it waits for review.
+  await state.transaction(() =>
+    state.run("INSERT INTO pull_requests VALUES (1, $at, $at, NULL, NULL, 'not found')", { at: NOW }),
+  );
+  const unclear = linesOf(
+    await planFrom(
+      { state, reader: await newStore() },
+      'prj_sandbox',
+      { ...RULES, maxOpenPullRequests: 1 },
+      AT,
+    ),
+  );
+  expect(unclear).toContain('  1 pull request to check, which could not be looked up: readership status');
+  expect(unclear).toContain(`  /next  planned earlier as job 2, ${held}`);
+  expect(unclear.join('\n')).not.toContain('waiting for review');
 });
 
 describe('the jobs of a week', () => {
