@@ -19,6 +19,7 @@ export interface ExportedProject {
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
   readonly now: () => Date;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -31,10 +32,7 @@ export class DayFailures {
   /** Days that fail at the same time share the request for another one. */
   #probing: Promise<boolean> | undefined;
 
-  constructor(
-    private readonly task: ExportedProject,
-    private readonly signal: AbortSignal,
-  ) {}
+  constructor(private readonly task: ExportedProject & { readonly signal: AbortSignal }) {}
 
   /** A day was loaded: those that failed before it were exceptions. */
   end(): void {
@@ -66,12 +64,13 @@ export class DayFailures {
   }
 
   async #probe(day: Day): Promise<boolean> {
+    const { client, signal } = this.task;
     const other = await this.#otherThan(day);
     try {
-      await probeTotals(this.task.client, { first: other, last: other }, { signal: this.signal });
+      await probeTotals(client, { first: other, last: other }, { signal });
       return true;
     } catch (error) {
-      if (this.signal.aborted || error instanceof PausedError) throw error;
+      if (signal.aborted || error instanceof PausedError) throw error;
       return false;
     }
   }

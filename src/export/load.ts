@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { LimitFunction } from 'p-limit';
 import pMap from 'p-map';
-import type { Client } from '../api/client.js';
 import { PausedError, RefusedError } from '../api/errors.js';
 import type { ViewCounts } from '../api/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
@@ -61,11 +60,9 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 export const MOST_IN_A_ROW = 4;
 
 export interface LoadTask extends ExportedProject {
-  readonly client: Pick<Client, 'views'>;
   readonly settleDays: number;
   /** Limits the days that are read at the same time. */
   readonly inTurn: LimitFunction;
-  readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;
 }
 
@@ -110,8 +107,9 @@ class Load {
     this.#signal = task.signal ? AbortSignal.any([task.signal, stopping]) : stopping;
     // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
     setMaxListeners(0, this.#signal);
-    this.#failures = new DayFailures(task, this.#signal);
-    this.#retention = new Retention(task, { signal: this.#signal });
+    const project = { ...task, signal: this.#signal };
+    this.#failures = new DayFailures(project);
+    this.#retention = new Retention(project);
   }
 
   /** Why no further day begins. */

@@ -50,9 +50,7 @@ export interface ExportRange extends DayRange {
   readonly note?: string;
 }
 
-export interface RangeRequest extends Omit<ExportedProject, 'now' | 'history'>, ExportBounds {
-  readonly now: Date;
-  readonly signal?: AbortSignal | undefined;
+export interface RangeRequest extends Omit<ExportedProject, 'history'>, ExportBounds {
   /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
   readonly start: Day | 'auto';
 }
@@ -62,7 +60,8 @@ export interface RangeRequest extends Omit<ExportedProject, 'now' | 'history'>, 
  * longer keeps. With `auto`, none from before the first view. Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
-  const { state, project, start, from, to, now } = request;
+  const { state, project, start, from, to } = request;
+  const now = request.now();
   const yesterday = lastEndedDay(now);
   const last = to !== undefined && to < yesterday ? to : yesterday;
   if (from !== undefined) return start === 'auto' ? rangeFrom(request, from, last) : { first: from, last };
@@ -75,7 +74,8 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
 
 /** Resolves the first day that the user gave. One before the first known one takes a request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange> {
-  const { state, client, project, now, signal } = request;
+  const { state, client, project, signal } = request;
+  const now = request.now();
   const known = readFact(state, project, FIRST_DAY, now);
   if (known === undefined || from >= known) return { first: from, last };
   const unknown = { first: from, last: known > last ? last : addDays(known, -1) };
@@ -90,7 +90,8 @@ async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<E
 
 /** Forgets the remembered first day if there are now views before it, so that it is found again. */
 async function checkStart(request: RangeRequest): Promise<void> {
-  const { state, client, project, now, signal } = request;
+  const { state, client, project, signal } = request;
+  const now = request.now();
   const known = readFact(state, project, FIRST_DAY, now);
   const recent = readFact(state, project, { ...FIRST_DAY, isLimit: true }, now);
   if (known === undefined || recent !== undefined) return;
@@ -117,7 +118,8 @@ async function findFirstDay(
   request: RangeRequest,
   yesterday: Day,
 ): Promise<Omit<ExportRange, 'last'> | undefined> {
-  const { client, state, project, signal, now } = request;
+  const { client, state, project, signal } = request;
+  const now = request.now();
   const search = readFact(state, project, SEARCH, now) ?? (await beginSearch(request, yesterday));
   if (search === undefined) return undefined;
   const { last, length } = search;
@@ -158,7 +160,7 @@ async function beginSearch(request: RangeRequest, last: Day): Promise<Search | u
     if (totals === undefined) continue;
     if (!equalCounts(totals, NO_VIEWS)) {
       const search: Search = { last, length, answers: [] };
-      await recordFact(state, project, SEARCH, search, now);
+      await recordFact(state, project, SEARCH, search, now());
       return search;
     }
     if (length === longest) break;

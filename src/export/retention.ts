@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ReadOptions } from '../api/client.js';
 import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, day, daysBetween, lastEndedDay } from '../day.js';
 import type { StoredDay } from '../history/days.js';
@@ -66,10 +65,7 @@ export function judgeSmaller({
 export class Retention {
   #keptFrom: Promise<Day | undefined> | undefined;
 
-  constructor(
-    private readonly task: ExportedProject,
-    private readonly options: ReadOptions,
-  ) {}
+  constructor(private readonly task: ExportedProject) {}
 
   /** The first day that the platform keeps; undefined if it still has the oldest stored day, or if none is old. */
   keptFrom(): Promise<Day | undefined> {
@@ -118,8 +114,9 @@ export class Retention {
 
   async #isGone(stored: StoredDay | undefined): Promise<boolean> {
     if (stored === undefined) return false;
+    const { client, signal } = this.task;
     const { day } = stored;
-    const platform = await totalsIfAnswered(this.task.client, { first: day, last: day }, this.options);
+    const platform = await totalsIfAnswered(client, { first: day, last: day }, { signal });
     if (platform === undefined || equalCounts(platform, NO_VIEWS)) return true;
     return isSmaller(platform, stored) && !this.#hasPageTotals();
   }
@@ -132,8 +129,9 @@ export class Retention {
 
   /** Whether the platform has no views of any day of a range. It may refuse the range because of its first days. */
   async #isEmpty(first: Day, last: Day): Promise<boolean> {
-    const views = await viewsIn(this.task.client, { first, last }, this.options);
+    const { client, signal } = this.task;
+    const views = await viewsIn(client, { first, last }, { signal });
     if (views !== 'refused' || first === last) return views !== 'some';
-    return (await viewsIn(this.task.client, { first: last, last }, this.options)) !== 'some';
+    return (await viewsIn(client, { first: last, last }, { signal })) !== 'some';
   }
 }

@@ -61,18 +61,6 @@ export interface WalkedDay extends StoredViews {
   readonly doubt: string | undefined;
 }
 
-/** A day as it was read. Rows that could not be read are a `doubt` before any other. */
-export const walkedDay = (
-  { totals, counts, unattributed }: Omit<WalkedDay, 'doubt'>,
-  unreadable: readonly UnreadableRow[],
-  doubt?: string,
-): WalkedDay => ({
-  totals,
-  counts,
-  unattributed,
-  doubt: unreadable.length === 0 ? doubt : unreadableWords(unreadable),
-});
-
 /** Why a day that reads the same twice does not add up; undefined if the difference is small. */
 export function doubtOf({ totals, unattributed }: Omit<WalkedDay, 'doubt'>): string | undefined {
   const { human, ai, total } = unattributed;
@@ -82,9 +70,11 @@ export function doubtOf({ totals, unattributed }: Omit<WalkedDay, 'doubt'>): str
     : `its pages and its totals differ by ${percent(share)}; ${LATER}`;
 }
 
-function unreadableWords(unreadable: readonly UnreadableRow[]): string {
+/** Why a day with rows that cannot be read is not reliable; undefined without any. */
+export function unreadableWords(unreadable: readonly UnreadableRow[]): string | undefined {
   const [first] = unreadable;
-  const place = first === undefined ? '' : `row ${thousands(first.index + 1)} (${first.why})`;
+  if (first === undefined) return undefined;
+  const place = `row ${thousands(first.index + 1)} (${first.why})`;
   const rows = unreadable.length === 1 ? place : `${counted(unreadable.length, 'row')}, such as ${place}`;
   return `the platform sent ${rows}, which cannot be read; ${LATER}`;
 }

@@ -83,7 +83,7 @@ async function compare(
   const keptFrom = readFact(state, project, KEPT_FROM, now());
   const isKept = ({ day }: DayRecord) => keptFrom === undefined || day >= keptFrom;
   const stored = known.filter(isKept);
-  const retention = new Retention(task, { signal });
+  const retention = new Retention(task);
   const differing: Day[] = [];
   const forgotten = known.filter((one) => !isKept(one)).map(({ day }) => day);
   let isSure = false;

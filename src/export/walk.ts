@@ -23,7 +23,7 @@ import {
   NO_VIEWS,
   type StoredViews,
   type WalkedDay,
-  walkedDay,
+  unreadableWords,
 } from './totals.js';
 
 /** How often the places of equal rows are asked for again, without finding another one, before they are left for another night. */
@@ -36,7 +36,7 @@ const MAX_FINDING_WALKS = 15;
 /** Shares of the largest page that the second and further walks request, so that other rows are at the page ends. */
 const PAGE_SHARES = [0.9, 0.7, 0.5];
 
-export interface WalkOptions extends Omit<PagesOptions, 'share' | 'pageSize'> {
+export interface WalkOptions extends Pick<PagesOptions, 'signal' | 'kept' | 'atOnce'> {
   /** The paths of the project, whose ids the rows get. */
   readonly paths: ProjectPaths;
   /** What other days have shown. */
@@ -108,7 +108,7 @@ export class DayWalks {
           // Two walks had equal rows in another order.
           if (isSteady && hasRepeats && !walk.addsUp) this.pageSize = { ...this.pageSize, isShuffled: true };
           const { totals } = walk;
-          return walkedDay({ totals, counts: complete, unattributed: NO_VIEWS }, this.#unreadable);
+          return this.#walked({ totals, counts: complete, unattributed: NO_VIEWS });
         }
         const isShuffled = walk.replaced.length > 0 && sortedBy(walk.places) !== undefined;
         isFinding = walk.isSteady && !isShuffled && this.#all.size > before;
@@ -119,8 +119,9 @@ export class DayWalks {
     return this.#walked(this.#all, MOVED);
   }
 
-  #walked(rows: DayRows, doubt?: string): WalkedDay {
-    return walkedDay(rows, this.#unreadable, doubt);
+  /** The day as it was read. Rows that could not be read are a `doubt` before any other. */
+  #walked({ totals, counts, unattributed }: Omit<WalkedDay, 'doubt'>, doubt?: string): WalkedDay {
+    return { totals, counts, unattributed, doubt: unreadableWords(this.#unreadable) ?? doubt };
   }
 
   async #walk(number: number): Promise<DayRows | 'unchanged'> {

@@ -1,5 +1,5 @@
 import { addHours, min } from 'date-fns';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { ClockError } from '../api/errors.js';
 import { READS_AT_ONCE } from '../api/transport.js';
 import { nextScheduled } from '../config/cron.js';
@@ -7,9 +7,9 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
 import { readDayRecords } from '../export/day-records.js';
-import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
-import { type DayResult, errorsOfLoad } from '../export/load.js';
-import { type PlannedExport, planProject } from '../export/plan.js';
+import { exportInStages, type ExportOutcome } from '../export/export.js';
+import { errorsOfLoad, type LoadTask } from '../export/load.js';
+import { type ExportPlan, type PlannedExport, planProject } from '../export/plan.js';
 import { type ExportBounds, resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { plainDayRange } from '../format/days.js';
@@ -106,7 +106,7 @@ async function exportInTurns(parts: Parts, bounds: ExportBounds) {
   const { projects } = parts.workspace;
   const underWay = projects.map((project) => {
     const inTurn = pLimit(Math.ceil(READS_AT_ONCE / projects.length));
-    const stages = exportProject(parts, project, { ...bounds, inTurn });
+    const stages = exportProject(parts, project, bounds, inTurn);
     return { project, stages, latest: stages.next() };
   });
   await Promise.allSettled(underWay.map(({ latest }) => latest));
@@ -123,27 +123,36 @@ async function exportInTurns(parts: Parts, bounds: ExportBounds) {
 }
 
 async function* exportProject(
+  parts: Parts,
+  project: ProjectSettings,
+  bounds: ExportBounds,
+  inTurn: LimitFunction,
+): AsyncGenerator<undefined, ExportOutcome | undefined> {
+  const { workspace, session } = parts;
+  session.signal.throwIfAborted();
+  const task = taskOf(parts, project, inTurn);
+  const range = await resolveRange({ ...task, ...bounds, start: workspace.settings.history.start });
+  if (range === undefined) return undefined;
+  const onPlan = (plan: ExportPlan) => session.observer.onExportPlan?.(project, plan);
+  return yield* exportInStages({ ...task, range, reload: bounds.reload, onPlan });
+}
+
+/** How days of a project are read and stored. */
+const taskOf = (
   { workspace, platform, state, store, session }: Parts,
   project: ProjectSettings,
-  bounds: ExportBounds & Pick<ExportTask, 'inTurn'>,
-): AsyncGenerator<undefined, ExportOutcome | undefined> {
-  const { now, signal, observer } = session;
-  signal.throwIfAborted();
-  const client = platform.clientOf(project);
-  const common = { history: store, state, client, project: project.id, signal };
-  const { start, settleDays } = workspace.settings.history;
-  const range = await resolveRange({ ...bounds, ...common, start, now: now() });
-  if (range === undefined) return undefined;
-  return yield* exportInStages({
-    ...bounds,
-    ...common,
-    range,
-    settleDays,
-    now,
-    onPlan: (plan) => observer.onExportPlan?.(project, plan),
-    onDay: (result) => observer.onDay?.(project, result),
-  });
-}
+  inTurn: LimitFunction,
+): LoadTask => ({
+  history: store,
+  state,
+  client: platform.clientOf(project),
+  project: project.id,
+  settleDays: workspace.settings.history.settleDays,
+  inTurn,
+  now: session.now,
+  signal: session.signal,
+  onDay: (result) => session.observer.onDay?.(project, result),
+});
 
 /** What the audit of a project found. */
 export interface ProjectAudit {
@@ -157,23 +166,10 @@ export async function auditStep(
   how: { readonly repair: boolean },
 ): Promise<StepResult<ProjectAudit[]>> {
   const parts = await byBothClocks(given);
-  const { workspace, platform, state, store, session } = parts;
-  const { now, signal, observer } = session;
-  const { settleDays } = workspace.settings.history;
+  const { platform, store } = parts;
   const inTurn = pLimit(READS_AT_ONCE);
   const { results: detail, errors } = await eachProject(parts, async (project) => {
-    const task = {
-      history: store,
-      state,
-      client: platform.clientOf(project),
-      project: project.id,
-      settleDays,
-      inTurn,
-      now,
-      signal,
-      onDay: (result: DayResult) => observer.onDay?.(project, result),
-    };
-    return { project, audit: await auditHistory(task, how) };
+    return { project, audit: await auditHistory(taskOf(parts, project, inTurn), how) };
   }).finally(() => store.writeWaiting());
   await platform.recordRequests();
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);

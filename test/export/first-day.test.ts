@@ -51,7 +51,7 @@ async function limitedPlatform({ longestDays = Infinity, oldest, first = FIRST, 
   const client = openClient(server.baseUrl, { retries: { retries: 1, minDelayMs: 1, maxDelayMs: 1 } });
   const history = await newStore();
   const { state } = await stateBeside(history);
-  const request = { history, state, client, project: 'prj_1', now: NOW };
+  const request = { history, state, client, project: 'prj_1', now: () => NOW };
   return { request, asked, limits };
 }
 
@@ -81,7 +81,7 @@ describe('where a history begins', () => {
       const found = await find({ ...request, client: { views } });
       expect(found).toEqual({ first: '2025-12-31', last: YESTERDAY });
       expect(asked.length).toBeLessThan(2 * MOST_REQUESTS);
-      expect(readFact(request.state, request.project, KEPT_FROM, request.now)).toBeUndefined();
+      expect(readFact(request.state, request.project, KEPT_FROM, NOW)).toBeUndefined();
     },
   );
 
@@ -194,7 +194,7 @@ test('a remembered first day is checked with one request every 30 days', async (
   const { request, asked, limits } = await limitedPlatform({});
   const at = async (days: number) => {
     const before = asked.length;
-    const now = new Date(NOW.getTime() + days * DAY_MS);
+    const now = () => new Date(NOW.getTime() + days * DAY_MS);
     const range = await find({ ...request, now });
     return { first: range?.first, requests: asked.length - before };
   };

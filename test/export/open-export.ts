@@ -56,8 +56,8 @@ export async function openExport({
     now: clock.now,
     limits: { responseTimeoutMs: 20_000 },
   });
-  const common = { history, state, client, project: PROJECT };
-  const task = { ...common, settleDays, inTurn: pLimit(concurrency), now: clock.now };
+  const inTurn = pLimit(concurrency);
+  const task = { history, state, client, project: PROJECT, settleDays, inTurn, now: clock.now };
   return {
     ...{ clock, history, state, platform, original },
     /** The rows of days that are not as they were. */
@@ -70,7 +70,7 @@ export async function openExport({
     /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
     run: async (from?: Day, how: { start?: Day | 'auto' } = {}) => {
       const { start = 'auto' } = how;
-      const range = await resolveRange({ ...common, start, from, now: clock.now() });
+      const range = await resolveRange({ ...task, start, from });
       if (range === undefined) throw new Error('the platform has no views');
       return exportHistory({ ...task, range });
     },
