@@ -87,6 +87,10 @@ export const markedWith = (events: readonly Event[]): Mark[] =>
     .toSorted((one, two) => (one.day < two.day ? -1 : one.day > two.day ? 1 : 0))
     .map((event, index) => ({ ...event, letter: letterOf(index) }));
 
+/** What happened on some days, as their readout says it. */
+export const marksIn = ({ first, last }: DayRange, marks: readonly Mark[]): string[] =>
+  marks.flatMap(({ day, letter, text }) => (first <= day && day <= last ? `${letter}: ${text}` : []));
+
 /** With more points, a line is described by its ends and its extremes. */
 const MOST_SAID = 14;
 

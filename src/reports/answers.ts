@@ -1,11 +1,10 @@
 import type { Chart } from '../charts/chart.js';
-import { isShare, labelOf } from '../charts/rows.js';
 import { problemOf } from '../config/problems.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay, moment } from '../format/days.js';
 import { percent } from '../format/numbers.js';
-import { shownPath, shownText, valueText } from '../format/text.js';
+import { inTitle, shownPath, shownText, valueText } from '../format/text.js';
 import { type Parameters, type Reader, type Row, rowSchema } from '../history/duckdb.js';
 import { type Query, type ReportDefinition, shows } from './definition.js';
 
@@ -86,18 +85,24 @@ function inRows<Fact>(facts: readonly Fact[]): Fact[][] {
   return Array.from({ length: rows }, (_, row) => facts.slice(row * length, (row + 1) * length));
 }
 
-/** The values of a row, as the built-in templates show them. */
+/** The values of a row, as the built-in templates show them, each with the title of its column. */
 const cellsOf = (row: Row, columns: readonly string[] = Object.keys(row), timezone: string) =>
-  columns.map((column) => cellOf(column, row[column] ?? null, timezone));
+  columns.map((column) => {
+    const value = row[column] ?? null;
+    return {
+      column,
+      title: labelOf(column),
+      ...shown(column, value, timezone),
+      /** The sort key, and the path itself. */
+      value: typeof value === 'number' ? value : valueText(value),
+    };
+  });
 
-/** A value of a row, with the title of its column. */
-export const cellOf = (column: string, value: Row[string] = null, timezone: string) => ({
-  column,
-  title: labelOf(column),
-  ...shown(column, value, timezone),
-  /** The sort key, and the path itself. */
-  value: typeof value === 'number' ? value : valueText(value),
-});
+/** `AI views` for `ai_views`. */
+export const labelOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
+
+/** A column with fractions that are shown as percentages. */
+export const isShare = (column: string): boolean => /(?:^|_)(?:share|ratio)$/.test(column);
 
 const MIDNIGHT = 'T00:00:00.000Z';
 
@@ -110,7 +115,7 @@ interface ShownValue {
  * A value as text: a dash for NULL, a path without unsafe characters, and days as in sentences. A
  * timestamp at midnight is the start of a day, week or month.
  */
-function shown(column: string, value: Row[string], timezone: string): ShownValue {
+export function shown(column: string, value: Row[string] = null, timezone: string): ShownValue {
   if (typeof value === 'number') return { kind: 'number', text: numberText(column, value) };
   const text = valueText(value);
   if (column === 'path' && value !== null) return { kind: 'path', text: shownPath(text) };

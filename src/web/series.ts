@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type LineChart, type Mark, markedWith } from '../charts/chart.js';
+import { type LineChart, type Mark, markedWith, marksIn } from '../charts/chart.js';
 import { addDays, type DayRange } from '../day.js';
 import { type Audience, audienceName, AUDIENCES } from '../format/audience.js';
 import { dayRange, shortDayRange } from '../format/days.js';
@@ -166,10 +166,8 @@ function remarksOn(period: StatedPeriod, marks: readonly Mark[]): string[] {
   return [...states, ...happenedIn(period, marks)];
 }
 
-function happenedIn({ first, last }: DayRange, marks: readonly Mark[]): string[] {
-  const words = marks.flatMap(({ day, letter, text }) =>
-    first <= day && day <= last ? `${letter}: ${text}` : [],
-  );
+function happenedIn(days: DayRange, marks: readonly Mark[]): string[] {
+  const words = marksIn(days, marks);
   const more = words.length - MOST_MARKS;
   return more > 0 ? [...words.slice(0, MOST_MARKS), `and ${more} more`] : words;
 }

@@ -1,5 +1,5 @@
 import { isCut } from '../../charts/axes.js';
-import { type ChartValues, type LineChart, markedWith } from '../../charts/chart.js';
+import { type ChartValues, type LineChart, markedWith, marksIn } from '../../charts/chart.js';
 import { MOST_PLAIN_POINTS } from '../../charts/layout.js';
 import { sparkline } from '../../charts/svg.js';
 import { type Audience, audienceName, AUDIENCES } from '../../format/audience.js';
@@ -52,7 +52,7 @@ export function viewsChart({ title, days, notes, reported }: ReturnType<typeof c
       said: [
         dayRange({ first: day, last: day }),
         ...(human === null ? ['not loaded'] : [`Human ${thousands(human)}`, `AI ${thousands(ai ?? 0)}`]),
-        ...notes.filter((note) => note.day === day).map(({ letter, text }) => `${letter}: ${text}`),
+        ...marksIn({ first: day, last: day }, notes),
       ],
     })),
     lines: AUDIENCES.map((audience) => ({

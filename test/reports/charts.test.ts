@@ -1,10 +1,12 @@
 import { describe, expect, it, test } from 'vitest';
-import { barsOf, dayColumnOf, drawableOf, linesOf } from '../../src/charts/rows.js';
 import { day } from '../../src/day.js';
+import type { Row } from '../../src/history/duckdb.js';
+import { barsOf, linesOf } from '../../src/reports/charts.js';
 
 const daily = (days: readonly string[], column = 'day') =>
   days.map((at, index) => ({ [column]: at, human: index }));
-const shown = { title: 'Views', columns: ['human'] };
+const query = { name: 'views', file: 'views.sql', title: 'Views', columns: undefined };
+const ofHuman = { ...query, columns: ['human'] };
 
 describe('rows as lines', () => {
   it.each([
@@ -14,14 +16,14 @@ describe('rows as lines', () => {
     ['quarters', ['2026-01-01', '2026-04-01'], ['2026-03-31', '2026-06-30']],
     ['one day', ['2026-11-09'], ['2026-11-09']],
   ])('of %s cover their days', (_, firsts, lasts) => {
-    const { points } = linesOf(daily(firsts), 'day', shown);
+    const { points } = linesOf(ofHuman, daily(firsts));
     expect(points.map(({ first }) => first)).toEqual(firsts);
     expect(points.map(({ last }) => last)).toEqual(lasts);
   });
 
   it('have a gap where days have no row, in whatever order the rows are', () => {
     const rows = daily(['2026-11-05', '2026-11-01', '2026-11-02']);
-    const { points, lines } = linesOf(rows, 'day', shown);
+    const { points, lines } = linesOf(ofHuman, rows);
     expect(points.map(({ first, last }) => [first, last])).toEqual([
       ['2026-11-01', '2026-11-01'],
       ['2026-11-02', '2026-11-02'],
@@ -33,16 +35,15 @@ describe('rows as lines', () => {
 
   it('show shares as percentages, and views by people and AI in their colors', () => {
     const rows = [{ week: '2026-11-02', ai_share: 0.25 }];
-    const share = linesOf(rows, 'week', { title: 'AI', columns: ['ai_share'] });
+    const share = linesOf(query, rows);
     expect(share).toMatchObject({ unit: '%', lines: [{ label: 'AI share', color: 'ai', values: [25] }] });
-    const columns = ['human', 'ai_views', 'pages', 'jobs'];
-    const views = linesOf([{ day: '2026-11-02' }], 'day', { title: '', columns });
+    const views = linesOf(query, [{ day: '2026-11-02', human: 4, ai_views: 3, pages: 2, jobs: 1 }]);
     expect(views.lines.map(({ color }) => color)).toEqual(['human', 'ai', 'series-one', 'series-two']);
   });
 
   it('mark what happened on their days, and say so beside the values', () => {
     const on = (at: string) => ({ day: day(at), text: `News of ${at}`, isBreak: false });
-    const { marks, points } = linesOf(daily(['2026-11-02', '2026-11-09']), 'day', shown, [
+    const { marks, points } = linesOf(ofHuman, daily(['2026-11-02', '2026-11-09']), [
       on('2026-12-24'),
       on('2026-11-11'),
       on('2026-11-03'),
@@ -56,25 +57,26 @@ describe('rows as lines', () => {
 });
 
 test('the column of days is the first with another day in each row, also as a timestamp at midnight', () => {
-  expect(dayColumnOf(daily(['2026-11-01', '2026-11-02'], 'week'))).toBe('week');
-  expect(dayColumnOf(daily(['2026-11-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'], 'month'))).toBe('month');
+  const pointsOf = (values: readonly string[]) => linesOf(ofHuman, daily(values, 'any')).points.length;
+  expect(pointsOf(['2026-11-01', '2026-11-02'])).toBe(2);
+  expect(pointsOf(['2026-11-01T00:00:00.000Z', '2026-12-01T00:00:00.000Z'])).toBe(2);
   for (const values of [['2026-11-01', '2026-11-01'], ['2026-11-01T02:00:00.000Z'], ['/a']])
-    expect(dayColumnOf(daily(values))).toBeUndefined();
+    expect(() => pointsOf(values)).toThrow(
+      /^views\.sql: queries\.views: lines need a column with a different day/,
+    );
 });
 
 test('of columns that are not named, those are drawn that one scale can show', () => {
-  const rows = [{ path: '/', human: 4000, ai: 90, share: 0.02, note: 'x', gone: null }];
-  expect(drawableOf(rows)).toEqual(['human', 'ai']);
-  const many = [Object.fromEntries('abcdefgh'.split('').map((name) => [name, 1]))];
-  expect(drawableOf(many)).toHaveLength(5);
+  const labelsOf = (row: Row) => barsOf(query, [row], 'UTC').bars.map(({ label }) => label);
+  expect(labelsOf({ path: '/', human: 4000, ai: 90, share: 0.02, note: 'x', gone: null })).toEqual([
+    'Human',
+    'AI',
+  ]);
+  expect(labelsOf(Object.fromEntries('abcdefgh'.split('').map((name) => [name, 1])))).toHaveLength(5);
 });
 
 test('bars show the first thirty rows, and the number of the others', () => {
   const rows = Array.from({ length: 40 }, (_, index) => ({ path: `/${index}`, human: index }));
-  const chart = barsOf(
-    rows,
-    rows.map(({ path }) => path),
-    shown,
-  );
+  const chart = barsOf(query, rows, 'UTC');
   expect([chart.rows.length, chart.more, chart.rows[29]]).toEqual([30, 10, { label: '/29', values: [29] }]);
 });
