@@ -5,7 +5,7 @@ import { counted } from '../format/numbers.js';
 import { dayColumn, readSql, timestampColumn } from '../columns.js';
 import type { Reader } from '../history/duckdb.js';
 import { ConfigurationError } from '../errors.js';
-import type { Calendar, Period } from './period.js';
+import type { Period } from './period.js';
 
 const COVERAGE = readSql(import.meta.url, 'statements/coverage.sql');
 
@@ -65,13 +65,6 @@ export async function eachLoaded<Item, Result>(
   const [first] = empty;
   if (first !== undefined && results.length === 0) throw first.error;
   return { results, empty };
-}
-
-/** What a report's model gets besides the results of its queries. */
-export interface ModelContext {
-  readonly period: Period;
-  readonly calendar: Calendar;
-  readonly coverage: Coverage;
 }
 
 /** The coverage of a period. Throws a `NothingLoadedError` if none of its days is loaded. */

@@ -7,9 +7,11 @@ import { ConfigurationError, ReadershipError } from '../errors.js';
 import { asInvoked, type Invocation, pageAsInvoked } from '../format/advice.js';
 import { chatMessageIn, plainText } from '../format/chat.js';
 import { dateOf, type Reader } from '../history/duckdb.js';
+import { plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { type QueryRows, ROWS_IN_MAIL, runQueries, tablesOf } from './answers.js';
 import { chartsOf, readNotes } from './charts.js';
-import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
+import { cautionsOf, type NothingLoadedError, readCoverage } from './coverage.js';
 import { type ReportDefinition, shows } from './definition.js';
 import { improveModel } from './improve.js';
 import { linksOf } from './report-pages.js';
@@ -55,45 +57,48 @@ export async function prepareReport(
   { report, period, where, now, selectNow, cautions = [], unsent = [] }: ReportRequest,
 ) {
   const { name, title, audience } = report;
-  const { reports, serve } = place.settings;
-  const { timezone } = reports;
-  const part = { ...partOf(project, where), webApp: serve?.url ?? null };
+  const { settings } = place;
+  const { timezone } = settings.reports;
   const coverage = await readCoverage(reader, project, period);
   const days = { from: dateOf(period.first), to: dateOf(period.last) };
   const parameters = { project: project.id, ...days, pages: where ?? '*' };
   const answers = await runQueries(reader, report.queries, parameters);
   const selection = report.model === 'improve' ? await selectNow?.(project) : undefined;
   const model = {
-    project: part,
+    project: {
+      id: project.id,
+      name: where === undefined ? project.name : `${project.name} ${where}`,
+      siteUrl: project.siteUrl ?? null,
+      webApp: settings.serve?.url ?? null,
+    },
     period,
     writtenOn: dayOf(now),
     cautions: [...cautionsOf(coverage), ...cautions],
     coverage,
-    ...modelOf(report, answers, { period, calendar: reports, coverage }, selection),
+    ...modelOf(report, answers, { period, calendar: settings.reports, coverage }, selection),
   };
   const hasLines = report.queries.some((query) => shows(query, 'lines'));
   const events = hasLines ? await readNotes(reader, project.id) : [];
   const charts = chartsOf(report, answers, timezone, events);
-  const links = linksOf(place.settings, project, { name, period });
+  const linksTo = (period: Period) => linksOf(settings, project, { name, period });
+  const links = linksTo(period);
   const shownIn = (form: Form) => ({
     ...model,
     report: { name, title, audience },
     timezone,
     links,
-    unsent: unsent.map((range) => ({
-      range,
-      page: linksOf(place.settings, project, { name, period: range }).page,
-    })),
+    unsent: unsent.map((range) => ({ range, page: linksTo(range).page })),
     charts,
     /** Formatted only for templates that show them. */
     tables: () => tablesOf(report, answers, charts, timezone, form === 'page' ? Infinity : ROWS_IN_MAIL),
   });
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, shownIn('text'));
-  const subject = line('subject', report.subject);
-  /** The preview text that email clients show after the subject. */
-  const preheader = line('preheader', report.preheader);
-  const heading = { subject, preheader, pageUrl: links.page };
+  const heading = {
+    subject: line('subject', report.subject),
+    preheader: line('preheader', report.preheader),
+    pageUrl: links.page,
+  };
   return {
     name,
     period,
@@ -101,29 +106,52 @@ export async function prepareReport(
     /** The subject without the dates, which a digest has once. */
     news: () => line('subject', report.subject.replace(/,? \{\{plainDayRange period\}\}/, '')),
     model,
-    answers,
-    json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
+    json: () => JSON.stringify({ report: name, subject: heading.subject, ...model }, null, 2),
     ...(await formsOf(place, name, heading, shownIn)),
   };
 }
 
-/** Who sends an email, and how to unsubscribe. */
-function sentByWords(mail: Settings['mail']): string | null {
-  if (mail === undefined) return null;
-  return `Sent by Readership on behalf of ${mail.from.address}. To unsubscribe, reply to this email.`;
-}
-
-/** The project's name in the report, with the part of the site if the report does not cover all of it. */
-function partOf({ id, name, siteUrl }: ReportedProject, where: string | undefined) {
-  const project = { id, name, siteUrl: siteUrl ?? null };
-  return where === undefined ? project : { ...project, name: `${name} ${where}` };
+/**
+ * Reports about several projects as one email, the largest news first: its headline is the subject. Then come the projects
+ * with nothing loaded for the period.
+ */
+export async function digestOf(
+  place: ReportPlace,
+  { report: { title }, period, cautions = [], unsent = [] }: ReportRequest,
+  reports: readonly PreparedReport[],
+  empty: readonly { readonly item: ReportedProject; readonly error: NothingLoadedError }[],
+) {
+  const stakeOf = ({ model }: PreparedReport): number => ('stake' in model ? model.stake : 0);
+  const editions = reports
+    .toSorted((one, two) => stakeOf(two) - stakeOf(one))
+    .map(({ news, preheader, pageUrl }) => ({ news: news(), preheader, pageUrl }));
+  const [first] = editions;
+  const without = empty.map(({ item: { id, name }, error: { history } }) => ({ id, name, history }));
+  const more = editions.length + without.length - 1;
+  const others = more === 0 ? '' : `; ${counted(more, 'more project')}`;
+  const subject = `${title}, ${plainDayRange(period)}: ${first?.news ?? ''}${others}`;
+  const { serve } = place.settings;
+  const pageUrl = serve?.url === undefined ? null : `${serve.url}/reports`;
+  const heading = { subject, preheader: first?.preheader ?? '', pageUrl };
+  const shown = {
+    period,
+    cautions,
+    unsent: unsent.map((range) => ({ range, page: pageUrl })),
+    editions,
+    without,
+    others: more,
+    report: { title },
+  };
+  const { chat, email } = await formsOf(place, 'digest', heading, () => shown);
+  const model = { projects: reports.map(({ model }) => model), without };
+  return { subject, pageUrl, model, chat, email };
 }
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
 function modelOf(
   report: ReportDefinition,
   answers: QueryRows,
-  context: ModelContext,
+  context: Parameters<typeof weeklyModel>[1],
   selection?: CurrentSelection,
 ) {
   try {
@@ -149,13 +177,14 @@ type Form = 'page' | 'email' | 'text';
 
 interface Heading {
   readonly subject: string;
+  /** The preview text that email clients show after the subject. */
   readonly preheader: string;
   /** The address of the page; null if it is not served. */
   readonly pageUrl: string | null;
 }
 
 /** The forms of a report, each filled when it is asked for, from what `shownIn` says is shown in it. */
-export async function formsOf(
+async function formsOf(
   { settings, workspaceDir, invocation }: ReportPlace,
   name: string,
   heading: Heading,
@@ -163,17 +192,14 @@ export async function formsOf(
 ) {
   const templates = await findTemplates(workspaceDir);
   const { subject, pageUrl } = heading;
-  const sentBy = sentByWords(settings.mail);
+  const { mail } = settings;
+  const sentBy = mail
+    ? `Sent by Readership on behalf of ${mail.from.address}. To unsubscribe, reply to this email.`
+    : null;
   const html = (form: Form, palette: Palette): string => {
     const isEmail = form === 'email';
-    const model = {
-      ...shownIn(form),
-      ...heading,
-      pageUrl: isEmail ? pageUrl : null,
-      palette,
-      isEmail,
-      sentBy,
-    };
+    const around = { pageUrl: isEmail ? pageUrl : null, palette, isEmail, sentBy };
+    const model = { ...shownIn(form), ...heading, ...around };
     return pageAsInvoked(fillTemplate(name, 'html', templates, model), invocation);
   };
   const markedText = (): string =>
@@ -192,13 +218,15 @@ export async function formsOf(
       // Loaded on demand, because only emails need it.
       const { inline } = await import('@css-inline/css-inline');
       const options = { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false };
-      const browser = pageUrl === null ? [] : [`Open in the browser: ${pageUrl}\n`];
-      const lines = [text(), ...browser, ...(sentBy === null ? [] : [sentBy])];
+      const lines = [text(), pageUrl && `Open in the browser: ${pageUrl}\n`, sentBy];
       return {
         subject,
         html: inline(filled, options),
         pictures,
-        text: lines.join('\n').replace(/\n*$/, '\n'),
+        text: lines
+          .filter((line) => line !== null)
+          .join('\n')
+          .replace(/\n*$/, '\n'),
       };
     },
   };

@@ -19,8 +19,7 @@ import {
 import { expectSendable, type ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import { type Calendar, type Period, periodNamed, periodOf } from '../reports/period.js';
-import { digestOf } from '../reports/digest.js';
-import { prepareReport, type ReportPlace } from '../reports/render.js';
+import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Delivery, readDeliveries, readDeliveriesOf } from '../state/emails.js';
 import type { State } from '../state/state.js';
 import { readSql } from '../columns.js';

@@ -2,20 +2,22 @@ import { highestDrawn } from '../../charts/axes.js';
 import { addDays } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
 import { changeOf, type Change } from '../../format/numbers.js';
-import type { ModelContext } from '../coverage.js';
+import type { Coverage } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
-import { periodOf, type Calendar } from '../period.js';
+import { periodOf, type Calendar, type Period } from '../period.js';
 import { chartOf } from './chart.js';
 import { type AudienceWeek, bothWeeks, compareWeeks, type WeekComparison } from './comparison.js';
 import { type MostReadRow, type WeekRow, weeklyRows, type WeeklyRows } from './rows.js';
 import { newsOf, weekdaysOf } from './sentences.js';
 
-export type WeeklyModel = ReturnType<typeof weeklyModel>;
+interface ReportedWeek {
+  readonly period: Period;
+  readonly calendar: Calendar;
+  readonly coverage: Coverage;
+}
 
-/**
- * The model of the weekly report, from the rows of its queries. Counts are views; shares range from 0 to 1.
- */
-export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
+/** The model of the weekly report, from the rows of its queries. Counts are views; shares range from 0 to 1. */
+export function weeklyModel(answers: object, { period, calendar, coverage }: ReportedWeek) {
   const rows = weeklyRows.parse(answers);
   const week = compareWeeks(rows, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
