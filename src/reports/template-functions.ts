@@ -55,7 +55,7 @@ export const of =
   (value: unknown) =>
     write(schema.parse(value));
 
-export const ofTwo =
+const ofTwo =
   <First, Second>(
     first: z.ZodType<First>,
     second: z.ZodType<Second>,
@@ -65,7 +65,7 @@ export const ofTwo =
     write(first.parse(one), second.parse(two));
 
 /** A number, or a dash for null, which is not zero. */
-const orDash = (write: (value: number) => string): HelperDelegate =>
+export const orDash = (write: (value: number) => string): HelperDelegate =>
   of(number.nullable(), (value) => (value === null ? '–' : write(value)));
 
 /** In characters, a part of a path that fits even into a column on a phone, and the pieces of longer ones. */

@@ -35,7 +35,7 @@ const RECENT = 4;
 
 /** The pages from flagged to merged, each job in one stage. */
 export async function agents(request: SiteRequest): Promise<object> {
-  const { reader, project, now, sending } = request;
+  const { reader, project, now, isSending } = request;
   const { settings } = request.workspace;
   const jobs = await readJobsWithEffects(reader.state, reader, project.id);
   const messages = readMessages(reader.state, project.id);
@@ -91,7 +91,7 @@ export async function agents(request: SiteRequest): Promise<object> {
     /** When `start` creates jobs for flagged pages that nobody approved. */
     nextJobsAt: nextScheduled(settings.schedule.improve, settings.schedule.timezone, now),
     timezone: settings.schedule.timezone,
-    waits: sending.isUnderWay,
+    waits: isSending,
     today: dayOf(now),
     settings,
     maxPromptLength: MAX_PROMPT_LENGTH,
@@ -113,29 +113,13 @@ export async function proposalsOf({ reader, project, proposals, now, query }: Si
     code: why.code,
     why: reasonWords(why),
   }));
-  const { proposed, next, nextCount, room, leftOut, problem } = await proposals
-    .of(reader, project, now, query.path)
-    .then(
-      (found) => ({ ...found, problem: null }),
-      (error: unknown) => ({
-        proposed: [],
-        next: [],
-        nextCount: 0,
-        room: '',
-        leftOut: [],
-        problem: messageOf(error),
-      }),
-    );
+  const none = { proposed: [], next: [], nextCount: 0, room: '', leftOut: [] };
+  const { leftOut, ...found } = await proposals.of(reader, project, now, query.path).then(
+    (found) => ({ ...found, problem: null }),
+    (error: unknown) => ({ ...none, problem: messageOf(error) }),
+  );
   const others = leftOut.filter(({ path }) => !skipped.some((skip) => skip.path === path));
   const isRejected = ({ code }: (typeof skipped)[number]) => code === 'rejected';
   const all = [...skipped, ...others.filter(isRejected), ...others.filter((page) => !isRejected(page))];
-  return {
-    proposals: proposed,
-    next,
-    nextCount,
-    room,
-    leftOut: all.slice(0, MOST_LEFT_OUT),
-    leftOutCount: all.length,
-    problem,
-  };
+  return { ...found, leftOut: all.slice(0, MOST_LEFT_OUT), leftOutCount: all.length };
 }

@@ -7,13 +7,13 @@ import { ReadershipError } from '../errors.js';
 import { withoutDirectories, type Runtime, type Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { Access, formOf, type WebContext, type WebEnv } from './access.js';
-import { actionOf, draftOf, openAnswers } from './actions.js';
+import { actionOf, draftOf, openAnswers, Sending } from './actions.js';
 import { agents } from './agents.js';
 import { hrefOf, openFrame } from './frame.js';
 import { health } from './health.js';
 import { reportPage, reports } from './reports.js';
 import { openSources, type PageRequest, requestOf, type SiteRequest } from './request.js';
-import { Sending } from './sending.js';
+
 import { overview, page, pages, pagesCsv, section } from './site-pages.js';
 
 /** What the template of a page shows. */

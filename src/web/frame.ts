@@ -7,7 +7,8 @@ import { readPalette } from '../charts/images.js';
 import { sparkline } from '../charts/svg.js';
 import { packageFile } from '../files.js';
 import { pageAsInvoked } from '../format/advice.js';
-import { percentOf, signedCount, signedPercent, thousands } from '../format/numbers.js';
+import { percentOf, signedCount, thousands } from '../format/numbers.js';
+import { of, orDash } from '../reports/template-functions.js';
 import { findTemplates, pageFiller } from '../reports/templates.js';
 
 /** An address on this server, with one slash: after two, a browser would read the name of another host. */
@@ -60,13 +61,10 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     return new Handlebars.SafeString(sparkline({ title, lines, highest: z.number().parse(highest) }));
   },
   /** Views gained, such as `+690`, or a dash where nothing is compared. */
-  gainedViews: (count: unknown) => (typeof count === 'number' ? signedCount(count) : '–'),
-  changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
-  lowerCase: (words: unknown) => z.string().parse(words).toLowerCase(),
+  gainedViews: orDash(signedCount),
+  lowerCase: of(z.string(), (words) => words.toLowerCase()),
   /** A share in whole percent. */
-  wholePercent: (share: unknown) => percentOf(z.number().parse(share)),
-  /** A count, or a dash where nothing is loaded, which is not zero. */
-  views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
+  wholePercent: of(z.number(), percentOf),
   /** `download "/pages.csv"`: a file with what this page shows. */
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
   /** `time from=first to=last`: the pages read on some days, of the section that this page is about. */

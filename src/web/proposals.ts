@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { type CurrentSelection, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { type ImprovePlan, type PlanBasis, planImprovement } from '../agents/plan.js';
 import { limitWords, reasonWords } from '../agents/reasons.js';
 import { proposalOf } from '../agents/prompt.js';
 import { readRanking } from '../agents/ranking.js';
@@ -33,9 +33,7 @@ export class Proposals {
 
   /** The pages flagged now, with their prompts; with a path, only that page. */
   async of(reader: HistoryReader, project: ProjectSettings, now: Date, path = '') {
-    const { flagged, next, leftOut, toPlan } = await this.#oneAtATime(() =>
-      this.#plan(reader, project, now, path),
-    );
+    const { flagged, next, leftOut, toPlan } = await this.select(reader, project, now, path);
     // Not remembered, because a template of the prompt may change meanwhile.
     const shown = (page: ConsideredPage) => {
       const proposal = proposalOf(project.id, page, this.workspace);
@@ -67,9 +65,14 @@ export class Proposals {
     return { listed: JSON.stringify(sitemap.pagesOf(siteUrl)), base: basePath(siteUrl) };
   }
 
-  /** The pages flagged now, and those that wait only for room. */
-  async select(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<CurrentSelection> {
-    return this.#oneAtATime(() => this.#plan(reader, project, now, ''));
+  /** What improving a project would do now; with a path, to that page alone. */
+  select(reader: HistoryReader, project: ProjectSettings, now: Date, path = ''): Promise<ImprovePlan> {
+    return this.#oneAtATime(async () => {
+      const basis = await this.basis(reader, project, now);
+      const only = path === '' ? undefined : [path];
+      const rules = this.workspace.settings.improve;
+      return planImprovement(reader.state, project.id, rules, { ...basis, now, only });
+    });
   }
 
   /** What plans are made from. Most of a plan's time goes into reading it. */
@@ -84,15 +87,5 @@ export class Proposals {
     const basis = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
     this.#bases.set(key, basis);
     return basis;
-  }
-
-  async #plan(reader: HistoryReader, project: ProjectSettings, now: Date, path: string) {
-    const basis = await this.basis(reader, project, now);
-    const only = path === '' ? undefined : [path];
-    return planImprovement(reader.state, project.id, this.workspace.settings.improve, {
-      ...basis,
-      now,
-      only,
-    });
   }
 }

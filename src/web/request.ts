@@ -7,7 +7,6 @@ import { type Asker, type HistoryReader, WebHistory } from './history.js';
 import { Proposals } from './proposals.js';
 import { listOf, pageIn, parseQuery } from './query.js';
 import { type Range, rangeOf } from './range.js';
-import type { Sending } from './sending.js';
 
 /** What pages and tools answer from. */
 export type Sources = ReturnType<typeof openSources>;
@@ -37,8 +36,13 @@ export const requestOf = async (
   { searchParams }: URL,
   visit: Visit,
   reader: HistoryReader,
-  { sending, sources }: { readonly sending: Sending; readonly sources: Sources },
-) => ({ ...sources, ...visit, sending, ...(await questionOf(searchParams, reader, sources)) });
+  { sending, sources }: { readonly sending: { readonly isUnderWay: boolean }; readonly sources: Sources },
+) => ({
+  ...sources,
+  ...visit,
+  isSending: sending.isUnderWay,
+  ...(await questionOf(searchParams, reader, sources)),
+});
 
 /** What is asked about a project. Throws a `ConfigurationError` or an `HTTPException` for parameters without an answer. */
 export async function questionOf(

@@ -171,7 +171,7 @@ export async function pagesCsv(request: PageRequest): Promise<string> {
 }
 
 export async function page(request: PageRequest): Promise<object> {
-  const { reader, rows, query, range, project, sending } = request;
+  const { reader, rows, query, range, project, isSending } = request;
   const days = { section: '', ...drawnDays(range) };
   const [[facts], moved, addresses, series, weeks, marks, jobs, proposed] = await Promise.all([
     rows('page', { per: 'page' }),
@@ -201,6 +201,6 @@ export async function page(request: PageRequest): Promise<object> {
     ...proposed,
     whyNot: proposed.leftOut.find(({ path }) => path === query.path) ?? null,
     answer: null,
-    waits: sending.isUnderWay,
+    waits: isSending,
   };
 }
