@@ -26,12 +26,14 @@ const shown = z.union([
     ),
 ]);
 
+const rowCount = z.enum(['one', 'many']);
+
 const querySettings = z
   .union(
     [
-      z.enum(['one', 'many']).transform((rows) => ({ rows })),
+      rowCount.transform((rows) => ({ rows, show: undefined, columns: undefined, title: undefined })),
       z.strictObject({
-        rows: z.enum(['one', 'many']).optional(),
+        rows: rowCount.optional(),
         show: shown.optional(),
         /** The columns of a chart, of a table or of facts. */
         columns: z.array(z.string()).min(1).optional(),
@@ -43,21 +45,12 @@ const querySettings = z
         'write one, many, or what to show: { show: lines }, with lines, bars, facts, table, [lines, table] or [bars, table]',
     },
   )
-  .transform(normalize);
-
-interface GivenQuery {
-  readonly rows?: 'one' | 'many' | undefined;
-  readonly show?: readonly ColumnForm[] | undefined;
-  readonly columns?: readonly string[] | undefined;
-  readonly title?: string | undefined;
-}
-
-/** Facts are the values of one row. */
-function normalize({ rows, show = ['table'], columns, title }: GivenQuery) {
-  const isOne = rows === 'one' || show.includes('facts');
-  const shown: readonly ColumnForm[] = isOne ? ['facts'] : show;
-  return { rows: isOne ? ('one' as const) : ('many' as const), show: shown, columns, title };
-}
+  .transform(({ rows, show = ['table'], columns, title }) => {
+    // Facts are the values of one row.
+    const isOne = rows === 'one' || show.includes('facts');
+    const shown: readonly ColumnForm[] = isOne ? ['facts'] : show;
+    return { rows: isOne ? ('one' as const) : ('many' as const), show: shown, columns, title };
+  });
 
 const MODELS = ['weekly', 'improve'] as const;
 
@@ -160,7 +153,8 @@ async function readReport(name: string, folder: string) {
 
   const sqlFiles = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();
   const { queries: listed, ...settings } = parsed;
-  const asked = listed ?? Object.fromEntries(sqlFiles.map((file) => [file.slice(0, -4), normalize({})]));
+  const asTable = querySettings.parse('many');
+  const asked = listed ?? Object.fromEntries(sqlFiles.map((file) => [file.slice(0, -4), asTable]));
   const queries = [];
   for (const [name, { rows, show, columns, title = inTitle(name) }] of Object.entries(asked)) {
     const queryFile = join(folder, `${name}.sql`);

@@ -23,7 +23,8 @@ interface ServiceListener extends Listener {
 /** The service of a workspace: each of its ticks runs the steps that are due. */
 export class Service {
   readonly #since: Date;
-  readonly #directory: DirectoryWatch;
+  /** Which directory the data directory is, once it exists. */
+  #directory: string | undefined;
   /** Aborted when the data directory is another one. */
   readonly #stop = new AbortController();
   #current: Promise<void> | undefined;
@@ -35,7 +36,6 @@ export class Service {
     private readonly listener: ServiceListener,
   ) {
     this.#since = this.#checkedAt = runtime.now();
-    this.#directory = new DirectoryWatch(workspace.dataDir);
   }
 
   /**
@@ -46,13 +46,12 @@ export class Service {
   async run(logger: Logger): Promise<void> {
     const { signal, now } = this.runtime;
     const stop = this.#stop.signal;
-    const minutes = new Minutes(now, logger, () => this.#lookAtClock());
+    const stopMinutes = eachMinute(now, logger, () => this.#lookAtClock());
     try {
-      minutes.start();
       void this.tick();
       await untilAborted(AbortSignal.any([signal, stop]));
     } finally {
-      await minutes.stop();
+      await stopMinutes();
       await this.#current;
     }
     if (!signal.aborted) stop.throwIfAborted();
@@ -73,13 +72,13 @@ export class Service {
     // A tick does not wait for another worker; a later one resumes what is due.
     const hold = { command: 'start', listener, maxWaitMs: 0 };
     try {
-      await this.#directory.expectSame();
+      await this.#expectSameDirectory();
       await withParts(this.workspace, runtime, hold, async (parts) => {
         const outcome = await runDue(parts, this.#since);
         if (outcome?.reported === undefined) return;
         listener.onUnsettled(readUnsettled(parts.state, this.workspace.projects, parts.session.now()));
       });
-      await this.#directory.expectSame();
+      await this.#expectSameDirectory();
     } catch (error) {
       if (error instanceof DirectoryChangedError) this.#stop.abort(error);
       else if (!runtime.signal.aborted) listener.onTickFailed(error);
@@ -104,76 +103,56 @@ export class Service {
       () => false,
     );
   }
-}
 
-const MINUTE_MS = 60_000;
-
-/** Calls `onMinute` each minute, however the clock is set meanwhile. */
-class Minutes {
-  #next: ScheduledTask | undefined;
-  #watch: NodeJS.Timeout | undefined;
-
-  constructor(
-    private readonly now: () => Date,
-    private readonly logger: Logger,
-    private readonly onMinute: () => Promise<void>,
-  ) {}
-
-  start(): void {
-    this.#await();
-    // When the clock is set back, node-cron would wait for a minute that is now far away.
-    const offset = () => this.now().getTime() - performance.now();
-    let known = offset();
-    this.#watch = setInterval(() => {
-      if (Math.abs(offset() - known) < MINUTE_MS) return;
-      known = offset();
-      this.#await();
-    }, 1_000);
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#watch);
-    await this.#next?.destroy();
-  }
-
-  /**
-   * A task for each minute: node-cron counts, one by one, all the times of a task that it missed when
-   * the clock was set forward.
-   */
-  #await(): void {
-    void this.#next?.destroy();
-    const next = format(new UTCDate(addMinutes(this.now(), 1)), 'm H d M *');
-    const onMinute = () => {
-      this.#await();
-      return this.onMinute();
-    };
-    this.#next = cron.schedule(next, onMinute, {
-      timezone: 'UTC',
-      missedExecutionTolerance: Infinity,
-      suppressMissedWarning: true,
-      logger: this.logger,
-    });
+  /** Throws a `DirectoryChangedError` if the data directory is no longer the first one that was seen. */
+  async #expectSameDirectory(): Promise<void> {
+    const { dataDir } = this.workspace;
+    const found = await stat(dataDir).catch(ignoreMissing);
+    const directory = found && `${found.dev} ${found.ino}`;
+    this.#directory ??= directory;
+    if (this.#directory === directory) return;
+    throw new DirectoryChangedError(
+      `The data directory ${dataDir} is ${directory === undefined ? 'gone' : 'another one now'}, so its disk may not be mounted. ` +
+        'Nothing was changed. Bring it back, then start again.',
+    );
   }
 }
 
 /** The data directory of a running service is another one than before, or gone. */
 class DirectoryChangedError extends StorageError {}
 
-/** Watches a data directory, and what it is once it exists. */
-class DirectoryWatch {
-  #identity: string | undefined;
+const MINUTE_MS = 60_000;
 
-  constructor(private readonly directory: string) {}
-
-  /** Throws a `DirectoryChangedError` if the directory is no longer the first one that was seen. */
-  async expectSame(): Promise<void> {
-    const found = await stat(this.directory).catch(ignoreMissing);
-    const identity = found && `${found.dev} ${found.ino}`;
-    this.#identity ??= identity;
-    if (this.#identity === identity) return;
-    throw new DirectoryChangedError(
-      `The data directory ${this.directory} is ${identity === undefined ? 'gone' : 'another one now'}, so its disk may not be mounted. ` +
-        'Nothing was changed. Bring it back, then start again.',
-    );
-  }
+/** Calls `onMinute` each minute, however the clock is set meanwhile, until the function that it returns is called. */
+function eachMinute(now: () => Date, logger: Logger, onMinute: () => Promise<void>): () => Promise<void> {
+  let next: ScheduledTask | undefined;
+  // A task for each minute: node-cron counts, one by one, all the times of a task that it missed when the clock was set
+  // forward.
+  const awaitNext = (): void => {
+    void next?.destroy();
+    const minute = format(new UTCDate(addMinutes(now(), 1)), 'm H d M *');
+    const onTime = () => {
+      awaitNext();
+      return onMinute();
+    };
+    next = cron.schedule(minute, onTime, {
+      timezone: 'UTC',
+      missedExecutionTolerance: Infinity,
+      suppressMissedWarning: true,
+      logger,
+    });
+  };
+  awaitNext();
+  // When the clock is set back, node-cron would wait for a minute that is now far away.
+  const offset = () => now().getTime() - performance.now();
+  let known = offset();
+  const watch = setInterval(() => {
+    if (Math.abs(offset() - known) < MINUTE_MS) return;
+    known = offset();
+    awaitNext();
+  }, 1_000);
+  return async () => {
+    clearInterval(watch);
+    await next?.destroy();
+  };
 }

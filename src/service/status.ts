@@ -161,9 +161,9 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     ...readUnsettled(state, projects, now),
     /** Emails and posts that were refused or given up, and why, unless the recipient was removed or has got a later one. */
     failedDeliveries: triedWithin(FAILED_DAYS, 'failed')
-      .filter((failed) => recipientsOf(settings, failed).some((to) => isSameRecipient(to, failed.recipient)))
+      .filter((failed) => isStillRecipient(settings, failed))
       .filter((failed) => !deliveries.some((later) => isLater(later, failed)))
-      .map((failed) => deliveryKey.extend({ note: deliveryRow.shape.note }).parse(failed)),
+      .map((failed) => failedDelivery.parse(failed)),
     /** Emails that were only written to a file, and are sent once there is a mail server. */
     writtenDeliveries:
       configuration === undefined
@@ -177,9 +177,6 @@ async function readOperations({ days, state }: StatusSources, workspace: Workspa
     }),
   };
 }
-
-const isSameReport = (one: Delivery, { report, project }: Delivery): boolean =>
-  one.report === report && one.project === project;
 
 /** What may or may not have been sent, and jobs that take too long: until a person settles it. */
 export type Unsettled = ReturnType<typeof readUnsettled>;
@@ -199,13 +196,18 @@ export function readUnsettled(state: State, projects: Workspace['projects'], now
   };
 }
 
-/** The recipients now configured for the report of a delivery, or for alerts. */
-const recipientsOf = ({ reports, alerts }: Settings, { report }: Delivery): readonly string[] =>
-  report === ALERT ? alerts.to : (reports.audiences[report] ?? []).flatMap(({ to }) => to);
+const failedDelivery = deliveryKey.extend({ note: deliveryRow.shape.note });
+
+/** Whether the recipient of a delivery is still one of its report, or of alerts. */
+function isStillRecipient({ reports, alerts }: Settings, { report, recipient }: Delivery): boolean {
+  const audiences = report === ALERT ? [alerts] : (reports.audiences[report] ?? []);
+  return audiences.some(({ to }) => to.some((one) => isSameRecipient(one, recipient)));
+}
 
 /** Whether a delivery was sent after another of the same report to the same recipient. */
 const isLater = (later: Delivery, failed: Delivery): boolean =>
-  isSameReport(later, failed) &&
+  later.report === failed.report &&
+  later.project === failed.project &&
   isSameRecipient(later.recipient, failed.recipient) &&
   later.state === 'sent' &&
   later.tried_at > failed.tried_at;
