@@ -68,7 +68,7 @@ reports: { weekly: { to: [docs@example.com] } }
 
   for (const [behindMs, command] of [
     [HOUR_MS, 'export'],
-    [DAY_MS, 'run'],
+    [DAY_MS, 'export'],
     [7 * DAY_MS, 'run'],
   ] as const) {
     const { code, output } = await run([command], -behindMs);
