@@ -89,7 +89,8 @@ async function send(given: Parts, mailings: readonly Mailing[], options: SendOpt
     const recipients = mailing.audience.to;
     const { reports } = workspace.settings;
     const period = choosePeriod(mailing.report.period, options.period, session.now(), reports);
-    addSent(attempted, await sendMailing(parts, mailing, period, recipients, admission));
+    const due = { mailing, period, recipients, admission, reader: parts.store } as const;
+    addSent(attempted, await sendMailing(parts, due));
     return deliveriesOf(state, mailing)
       .filter((one) => one.period === period.name)
       .filter((one) => recipients.some((to) => isSameRecipient(to, one.recipient)));

@@ -103,6 +103,22 @@ export interface Columns {
   columns(sql: string, parameters?: Parameters): Promise<DuckDBValue[][]>;
 }
 
+/**
+ * A reader that asks each question once: the page and the email of a report are about the same rows, also if the state
+ * changes meanwhile.
+ */
+export function askingOnce(reader: Reader): Reader {
+  const answers = new Map<string, Promise<unknown[]>>();
+  return {
+    query: async (sql, row, parameters) => {
+      const question = JSON.stringify([sql, parameters]);
+      const answer = answers.get(question) ?? reader.query(sql, z.unknown(), parameters);
+      answers.set(question, answer);
+      return z.array(row).parse(await answer);
+    },
+  };
+}
+
 export const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
 });

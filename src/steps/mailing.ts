@@ -52,15 +52,22 @@ export function mailingsOf(
   );
 }
 
+/** A period of a mailing to be sent. */
+interface DueMailing {
+  readonly mailing: Mailing;
+  readonly period: Period;
+  readonly recipients: readonly Recipient[];
+  readonly admission: DeliveryAdmission;
+  /** The history. */
+  readonly reader: Reader;
+}
+
 /** Sends a period of a mailing to the recipients whose deliveries may be attempted. */
 export async function sendMailing(
   parts: Parts,
-  mailing: Mailing,
-  period: Period,
-  recipients: readonly Recipient[],
-  admission: DeliveryAdmission,
+  { mailing, period, recipients, admission, reader }: DueMailing,
 ): Promise<Sent> {
-  const { workspace, state, store, session } = parts;
+  const { workspace, state, session } = parts;
   const { report, project } = mailing;
   if (period.last > lastEndedDay(session.now()))
     throw new ConfigurationError(
@@ -69,12 +76,8 @@ export async function sendMailing(
     );
   const { signal } = session;
   const now = session.now();
-  const selectNow = selectingNow({ reader: store, state, rules: workspace.settings.improve, now, signal });
-  const notice = await reportNotice(
-    { place: workspace, state, reader: store, now, selectNow },
-    mailing,
-    period,
-  );
+  const selectNow = selectingNow({ reader, state, rules: workspace.settings.improve, now, signal });
+  const notice = await reportNotice({ place: workspace, state, reader, now, selectNow }, mailing, period);
   const key = { report: report.name, project, period: period.name };
   return deliver(parts, await composeAll(parts, notice, key, recipients), admission);
 }

@@ -10,6 +10,7 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { addSent, type Sent, sentOf, type Wait, whatIsDue } from '../mail/delivery.js';
+import { askingOnce, type Reader } from '../history/duckdb.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { pageFile, writePage } from '../reports/report-pages.js';
@@ -64,7 +65,8 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
   };
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
-  const selectNow = selectingNow({ reader: store, state, rules: settings.improve, now: now(), signal });
+  const reader = askingOnce(store);
+  const selectNow = selectingNow({ reader, state, rules: settings.improve, now: now(), signal });
   for (const report of reports) {
     const latest = lastEnded(report.period, now(), settings.reports);
     const isRendered = ({ id }: ProjectSettings, period: Period) =>
@@ -72,7 +74,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
     const render = async (project: ProjectSettings, period: Period) => {
       if (isRendered(project, period) && !hasNews.has(project.id)) return;
       const request = { report, period, now: now(), selectNow };
-      const prepared = await prepareReport(workspace, store, project, request);
+      const prepared = await prepareReport(workspace, reader, project, request);
       const file = await writePage(reportsDir, project.id, prepared);
       pages.push({ project, file, subject: prepared.subject });
     };
@@ -89,7 +91,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
         for (const period of unsentBefore(state, mailing, due, settings.reports))
           for (const project of mailing.projects)
             if (!isRendered(project, period)) await attempt(() => render(project, period));
-        await attempt(() => sendDue(parts, mailing, days, detail));
+        await attempt(() => sendDue(parts, { reader, mailing, daysLate: days }, detail));
       }
     });
   }
@@ -126,8 +128,12 @@ const firstLoad = z.object({ began_at: timestampColumn.nullable() });
  * goes to everyone; earlier ones only to recipients whose delivery is retried, so that nobody gets old news
  * after weeks offline, or without a mail server.
  */
-async function sendDue(parts: Parts, mailing: Mailing, daysLate: number, reported: Reported): Promise<void> {
-  const { workspace, state, sender, store, outgoing, session } = parts;
+async function sendDue(
+  parts: Parts,
+  { reader, mailing, daysLate }: { reader: Reader; mailing: Mailing; daysLate: number },
+  reported: Reported,
+): Promise<void> {
+  const { workspace, state, sender, outgoing, session } = parts;
   const { settings } = workspace;
   const { now, signal } = session;
   const { report, audience, project, projects } = mailing;
@@ -142,14 +148,14 @@ async function sendDue(parts: Parts, mailing: Mailing, daysLate: number, reporte
     held(latest.name, { for: 'views that have not arrived yet', until });
   }
   const ids = JSON.stringify(projects.map(({ id }) => id));
-  const [loads] = await store.query(FIRST_LOAD, firstLoad, { projects: ids, now: now() });
+  const [loads] = await reader.query(FIRST_LOAD, firstLoad, { projects: ids, now: now() });
   const waiting = own.filter(({ state }) => state === 'waiting').map(({ period }) => period);
   for (const name of new Set([current.name, ...waiting])) {
     const period = periodNamed(name, settings.reports);
     if (period === undefined) continue;
     const isWaiting = (to: string) =>
       own.some((one) => one.period === name && one.state === 'waiting' && isSameRecipient(one.recipient, to));
-    const { expected, days } = await readViews(store, mailing, period);
+    const { expected, days } = await readViews(reader, mailing, period);
     const { from, until } = timesOf(report, period, settings, daysLate, loads?.began_at ?? null);
     reported.dueAt.push(from);
     const due = whatIsDue(
@@ -168,10 +174,11 @@ async function sendDue(parts: Parts, mailing: Mailing, daysLate: number, reporte
     if (due === undefined) continue;
     if ('until' in due) held(name, due);
     else if (!signal.aborted && sender.otherPlace() === undefined) {
-      const sent = await sendMailing(parts, mailing, period, due.recipients, 'due');
+      const { recipients } = due;
+      const sent = await sendMailing(parts, { mailing, period, recipients, admission: 'due', reader });
       const { deliveries, pausedBy, silentHosts } = sent;
       addSent(reported, sent);
-      const untried = due.recipients.length - deliveries.length;
+      const untried = recipients.length - deliveries.length;
       const waitsFor = [pausedBy === undefined ? [] : 'the mail server', ...silentHosts].flat();
       if (waitsFor.length > 0 && untried > 0)
         held(name, { for: `${inSequence(waitsFor)} (${counted(untried, 'recipient')})`, until: null });

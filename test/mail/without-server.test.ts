@@ -111,8 +111,10 @@ describe('without a mail server', () => {
     const parts = partsAt('2026-11-17T04:00:00Z', false);
     const period = lastEnded('week', new Date(MONDAY), settings.reports);
     // As `report send --force` does.
-    for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', undefined)))
-      await sendMailing(parts, mailing, period, mailing.audience.to, 'force');
+    for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', undefined))) {
+      const recipients = mailing.audience.to;
+      await sendMailing(parts, { mailing, period, recipients, admission: 'force', reader: parts.store });
+    }
     await report('2026-11-18T03:00:00Z', { hasServer: true });
     expect(await received('docs@example.com')).toEqual(['Nov 9']);
     expect(statesOf('2026-W46')).toEqual(['docs@example.com sent 1', 'lead@example.com sent 1']);
