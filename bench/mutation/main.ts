@@ -21,7 +21,7 @@ const DECISIONS = {
   'mail/delivery': 'mail/due',
   'reports/weekly/comparison': 'reports/{comparison,verdict}',
   'reports/weekly/sentences': 'reports/{comparison,verdict}',
-  'service/due': 'service/{due,back-off}',
+  'service/due': 'service/due',
   'state/lock': 'state/lock',
   'state/sender': 'state/sender',
   'state/witness': 'state/witness',

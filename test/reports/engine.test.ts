@@ -126,7 +126,10 @@ test('a report computes with its days, and shows facts, dates, and a chart inste
   expect(pictures).toHaveLength(2);
   // On a phone, each of the three facts has the width that it needs.
   expect(mail).not.toContain('width: 50%');
-  expect(JSON.parse(report.json())).toMatchObject({ rows: { list: [{ last_day: '2026-11-15' }] } });
+  expect(JSON.parse(report.json())).toMatchObject({
+    project: { siteUrl: null },
+    rows: { list: [{ last_day: '2026-11-15' }] },
+  });
 });
 
 test('facts without a value, and with a path of any characters, are safe in plain text', async () => {
@@ -320,5 +323,43 @@ describe('a broken template', () => {
     await expect(render('weekly')).rejects.toThrow(/report\.yaml, subject: .*\n/);
     await writeFile(file, (await readFile(file, 'utf8')).replace(/^(subject|preheader): .*$/gm, '$1: x'));
     await expect(render('weekly')).rejects.toThrow(/templates\/weekly\.html\.hbs: .*\nThat file is built in/);
+  });
+});
+
+describe('the report of docs/reports.md', () => {
+  /** A file the walkthrough names in backticks before a code block. */
+  const STEP = /`((?:reports|templates)\/[\w./]+)`:?\n\n```\w+\n([^]*?)```/g;
+
+  /** Renders it from the files whose names match. */
+  async function sections(fits: RegExp) {
+    const guide = await readFile('docs/reports.md', 'utf8');
+    for (const [, file = '', text = ''] of guide.matchAll(STEP)) if (fits.test(file)) await write(file, text);
+    const report = await prepared('sections');
+    return { report, html: await report.page() };
+  }
+
+  test('five lines of YAML and one query make a page with a chart, plain text and an email', async () => {
+    const { report, html } = await sections(/report\.yaml$|\.sql$/);
+    const yaml = await readFile(join(workspaceDir, 'reports/sections/report.yaml'), 'utf8');
+    expect(yaml.trim().split('\n')).toHaveLength(5);
+    expect(report.subject).toBe('Acme & Sons, Oct 1 – 31, 2026: Sections');
+    expect(html).toContain('<title>Sections</title>');
+    expect(html).toMatch(
+      /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" align="right" data-value="\d+">[\d,]+<\/td>/,
+    );
+    expect(report.text()).toMatch(/\nSECTIONS\n\/[\w-]+: Human [\d,]+ · AI [\d,]+\n/);
+    const { html: mail, pictures } = await report.email();
+    expect(mail).toMatch(/alt="Sections. [^"]*\/guides: Human [\d,]+, AI [\d,]+[^]*\/guides<\/td>/);
+    expect(pictures).toHaveLength(2);
+    expect(JSON.parse(report.json())).toMatchObject({
+      rows: { sections: expect.arrayContaining([]) as unknown[] },
+    });
+  });
+
+  test('its own page needs no other change, and has the chart', async () => {
+    const { html } = await sections(/./);
+    expect(html).toMatch(/<h1>\/\S+ is read most: [\d,]+ human views\.<\/h1>/);
+    expect(html).toMatch(/<svg role="img"[^>]*><title>Sections<\/title>/);
+    expect(html).toMatch(/<rect [^>]*fill="var\(--human\)"/);
   });
 });

@@ -2,6 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { day, type Day } from '../../src/day.js';
 import { pageOf } from '../../src/page.js';
 import { queryRows, type Reader } from '../../src/history/duckdb.js';
@@ -111,6 +112,19 @@ const siteSql = (first: Day, last: Day, pages: number): string => `
     FROM cell
   )
   SELECT 'prj_1', day, path, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
+
+/** That site for all tests of a file, each of which changes it for itself. */
+export function sharedSite(of: Parameters<typeof siteHistory>[0], fill = ''): () => TestHistory {
+  let history: TestHistory | undefined;
+  const shared = () => history ?? expect.fail('it is filled before the first test');
+  beforeAll(async () => {
+    history = await siteHistory(of);
+    await history.run(fill);
+  });
+  beforeEach(() => shared().run('BEGIN'));
+  afterEach(() => shared().run('ROLLBACK'));
+  return shared;
+}
 
 /** What a server counted: for each day, the views by path. */
 export type CountedSite = Map<Day, Map<string, { readonly human: number; readonly ai: number }>>;

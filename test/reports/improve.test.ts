@@ -1,20 +1,18 @@
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { plainText } from '../../src/format/chat.js';
-import { siteHistory, type TestHistory } from './history.js';
+import { sharedSite } from './history.js';
 import { prepare } from './prepare.js';
 
-let history: TestHistory;
-beforeEach(async () => {
-  history = await siteHistory({ pages: 60 });
-  await history.run(`
+const site = sharedSite(
+  { pages: 60 },
+  `
     INSERT INTO agent_jobs BY NAME
     SELECT *, 'prj_1' AS project, 'much read' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at
     FROM (VALUES
       (1, '/quickstart', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-11-16', NULL),
       (2, '/changelog', 'completed', 'https://github.com/acme/docs/pull/2', TIMESTAMP '2026-11-10', NULL),
       (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-12', 'The repository is read-only')
-    ) AS job (id, path, state, pr_link, ended_at, note)`);
-  await history.run(`
+    ) AS job (id, path, state, pr_link, ended_at, note);
     INSERT INTO choices BY NAME
     SELECT
       *, 'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged,
@@ -23,14 +21,14 @@ beforeEach(async () => {
       ('/quickstart', 'had-job', '{"job": 1, "ended": "2026-11-16", "cooldown_days": 56}'),
       ('/sdks/typescript', 'has-job', '{"job": 4, "state": "active"}'),
       ('/sdks/python', 'excluded', '{}')
-    ) AS choice (path, code, facts)`);
-});
+    ) AS choice (path, code, facts)`,
+);
 
-const improve = (period?: string) => prepare({ reader: history.reader, name: 'improve', period });
+const improve = (period?: string) => prepare({ reader: site().reader, name: 'improve', period });
 const textOf = async () => (await improve()).text();
 
 test('views before and after each merge are listed, with the change of the site, in every form of the report', async () => {
-  await history.run(`
+  await site().run(`
     UPDATE agent_jobs SET merged_on = '2026-10-10' WHERE id = 1;
     UPDATE agent_jobs SET merged_on = '2026-11-01' WHERE id = 2;
     UPDATE agent_jobs SET merged_on = '2026-11-13' WHERE id = 3`);
@@ -55,7 +53,7 @@ test('what a report says is as true on another day: the reported week and the st
   const relative = /\b(today|yesterday|\w+ (days?|weeks?) ago|less than a day|(this|last|previous) week)\b/i;
   for (const name of ['weekly', 'improve']) {
     const on = (now: string) =>
-      prepare({ reader: history.reader, name, period: '2026-W46', now: new Date(`${now}T09:00Z`) });
+      prepare({ reader: site().reader, name, period: '2026-W46', now: new Date(`${now}T09:00Z`) });
     const [report, later] = [await on('2026-11-19'), await on('2027-01-20')];
     for (const form of [report.text(), await report.page(), (await report.email()).html])
       expect(form.replaceAll(/<style>[^]*?<\/style>/g, '')).not.toMatch(relative);
@@ -65,11 +63,11 @@ test('what a report says is as true on another day: the reported week and the st
 });
 
 test('the commands in it name the configuration, as they must be typed', async () => {
-  await history.run(`
+  await site().run(`
     UPDATE choices SET code = 'flagged', facts = '{"weekly_human": 1204, "weekly_ai": 870, "trend": 0.1, "rank": 3, "pages": 60, "weeks": 8}'
     WHERE path = '/sdks/python'`);
   const invocation = { config: 'staging.yaml' };
-  const report = await prepare({ reader: history.reader, name: 'improve', invocation });
+  const report = await prepare({ reader: site().reader, name: 'improve', invocation });
   const advice = 'readership improve --config staging.yaml --apply';
   expect(report.text()).toContain(`To create jobs for the flagged pages: ${advice}`);
   expect(await report.page()).toContain(advice);
@@ -77,13 +75,13 @@ test('the commands in it name the configuration, as they must be typed', async (
 });
 
 test('a merge is listed for twelve weeks', async () => {
-  await history.run("UPDATE agent_jobs SET merged_on = '2026-08-23' WHERE id = 1");
+  await site().run("UPDATE agent_jobs SET merged_on = '2026-08-23' WHERE id = 1");
   expect(await textOf()).not.toContain('AFTER THE MERGE');
 });
 
 test('a pull request closed without being merged no longer awaits review', async () => {
   expect(await textOf()).toContain('Review #1: https://github.com/acme/docs/pull/1');
-  await history.run(`
+  await site().run(`
     INSERT INTO pull_requests BY NAME
     SELECT unnest([1, 2]) AS job, TIMESTAMP '2026-11-17' AS checked_at, checked_at AS next_check_at, DATE '2026-11-17' AS closed_on`);
   const text = await textOf();
@@ -105,7 +103,7 @@ test('a pull request to review has its number and age, a failed job its reason a
 });
 
 test('a job that failed after it opened a pull request awaits review, as on the Agents page', async () => {
-  await history.run(`UPDATE agent_jobs SET pr_link = 'https://github.com/acme/docs/pull/3' WHERE id = 3`);
+  await site().run(`UPDATE agent_jobs SET pr_link = 'https://github.com/acme/docs/pull/3' WHERE id = 3`);
   const text = await textOf();
   expect(text).toContain('/guides/webhooks\n  Review #3: https://github.com/acme/docs/pull/3\n');
 });
@@ -114,7 +112,7 @@ test.each([
   ["'the code host answered 404.'", 'NULL', 'the code host answered 404.'],
   ['NULL', "'staging'", 'Merged into staging, which is neither the branch the agent began with nor'],
 ])('a pull request that may not be open is to be checked: %#', async (problem, into, note) => {
-  await history.run(`
+  await site().run(`
     INSERT INTO pull_requests BY NAME
     SELECT 1 AS job, TIMESTAMP '2026-11-17' AS checked_at, checked_at AS next_check_at, ${problem} AS problem, ${into} AS merged_into`);
   const report = await improve();
@@ -132,18 +130,18 @@ test.each([
 
 test('a page whose first job was rejected counts once', async () => {
   const { subject } = await improve();
-  await history.run(`
+  await site().run(`
     INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, 'refused' AS state, NULL AS pr_link) FROM agent_jobs WHERE id = 1`);
   expect((await improve()).subject).toBe(subject);
 });
 
 test('each page is listed once, with the numbers for which it was chosen', async () => {
-  await history.run(`
+  await site().run(`
     UPDATE agent_jobs SET weekly_human = 1204.5, weekly_ai = 870, trend = -0.12 WHERE id = 1;
     INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, '/sdks/go' AS path, 'active' AS state, NULL AS pr_link, NULL AS ended_at)
     FROM agent_jobs WHERE id = 1;`);
   const choose = (path: string, code: string, rank: number) =>
-    history.run(`
+    site().run(`
       INSERT INTO choices BY NAME
       SELECT * REPLACE ('${path}' AS path, ${code === 'flagged'} AS is_flagged, '${code}' AS code,
         '{"rank": ${rank}, "pages": 412, "weekly_human": 300, "weekly_ai": 50, "trend": 0.25, "weeks": 8}' AS facts)
@@ -190,12 +188,12 @@ test('each page is listed once, with the numbers for which it was chosen', async
     '|/sdks/c|1,204|870|+25%|Up next|#5 of 412 pages.|',
     '|/sdks/lua|1,204|870|+25%|Up next|#7 of 412 pages.|',
   ]);
-  await history.run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
+  await site().run("UPDATE choices SET chosen_at = '2026-11-01' WHERE path = '/sdks/rust'");
   expect(await textOf()).toMatch(/4 pages newly flagged[^]+rust\n {2}No job yet, flagged on Nov 1, 2026/);
 });
 
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {
-  await history.run(`
+  await site().run(`
     UPDATE agent_jobs SET planned_at = TIMESTAMP '2026-10-27', ended_at = TIMESTAMP '2026-10-28' WHERE id = 1;
     UPDATE agent_jobs SET merged_on = DATE '2026-11-03' WHERE id = 1`);
   const of = async (period: string) => (await improve(period)).model;

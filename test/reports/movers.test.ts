@@ -1,10 +1,10 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { backtest } from '../../bench/movers/backtest.js';
 import { SCENARIOS } from '../../bench/movers/scenarios.js';
 import { day } from '../../src/day.js';
 import { rowsOf } from '../open-history.js';
-import { loadDays, siteHistory, type TestHistory } from './history.js';
+import { loadDays, sharedSite } from './history.js';
 
 const mover = z.object({
   project: z.string(),
@@ -22,20 +22,15 @@ const mover = z.object({
   ai_high: z.number(),
 });
 
-let history: TestHistory;
-beforeEach(async () => {
-  history = await siteHistory({ first: day('2026-08-31'), pages: 60 });
-});
+const site = sharedSite({ first: day('2026-08-31'), pages: 60 });
 
-const movers = (week = '2026-11-09') => history.reader.query(`FROM movers('${week}')`, mover);
+const movers = (week = '2026-11-09') => site().reader.query(`FROM movers('${week}')`, mover);
 
 /** Changes the counts of a page in the week of November 9. */
 async function change(path: string, set: string, more = 'true'): Promise<void> {
-  await history.run(
-    `UPDATE page_views SET ${set} WHERE path = '${path}' AND day >= '2026-11-09' AND ${more}`,
-  );
-  await history.run('UPDATE page_views SET total = human + ai');
-  await loadDays(history);
+  await site().run(`UPDATE page_views SET ${set} WHERE path = '${path}' AND day >= '2026-11-09' AND ${more}`);
+  await site().run('UPDATE page_views SET total = human + ai');
+  await loadDays(site());
 }
 
 describe('what moved', () => {
@@ -43,7 +38,7 @@ describe('what moved', () => {
     expect(await movers()).toEqual([]);
     // Questions pass the week as a query.
     for (const macro of ['movers', 'usual_range', 'dropped_days'])
-      await history.reader.query(`FROM ${macro}((SELECT max(week) FROM site_weeks))`, z.unknown());
+      await site().reader.query(`FROM ${macro}((SELECT max(week) FROM site_weeks))`, z.unknown());
   });
 
   test('separates human from AI views, and includes the expected views', async () => {
@@ -68,16 +63,16 @@ describe('what moved', () => {
   });
 
   test('shows a page that vanished', async () => {
-    await history.run(`DELETE FROM page_views WHERE path = '/guides/webhooks' AND day >= '2026-11-09'`);
-    await loadDays(history);
+    await site().run(`DELETE FROM page_views WHERE path = '/guides/webhooks' AND day >= '2026-11-09'`);
+    await loadDays(site());
     expect(await movers()).toMatchObject([{ path: '/guides/webhooks', audience: 'both', human: 0, ai: 0 }]);
   });
 
   test('leaves out a two-day burst on a page without readers', async () => {
-    await history.run(`DELETE FROM page_views WHERE path = '/changelog' AND day >= '2026-11-09'`);
-    await history.run(`INSERT INTO page_views
+    await site().run(`DELETE FROM page_views WHERE path = '/changelog' AND day >= '2026-11-09'`);
+    await site().run(`INSERT INTO page_views
       VALUES ('prj_1', '2026-11-10', '/changelog', '/changelog', 5000, 0, 5000), ('prj_1', '2026-11-11', '/changelog', '/changelog', 5000, 0, 5000)`);
-    await loadDays(history);
+    await loadDays(site());
     expect((await movers()).filter(({ audience }) => audience !== 'ai')).toEqual([]);
   });
 
@@ -99,7 +94,7 @@ describe('what moved', () => {
     await change('/changelog', 'human = human * 2');
     await change('/guides/webhooks', 'human = human * 2');
     const note = (day: string, path: string) =>
-      history.run(`DELETE FROM notes; INSERT INTO notes VALUES ('prj_1', '${day}', '', '${path}', true)`);
+      site().run(`DELETE FROM notes; INSERT INTO notes VALUES ('prj_1', '${day}', '', '${path}', true)`);
     await note('2026-11-09', '/guides/*');
     expect(await movers()).toMatchObject([{ path: '/changelog' }]);
     await note('2026-10-20', '/guides/*');
@@ -113,24 +108,24 @@ describe('what moved', () => {
   });
 
   test('leaves out pages seen for fewer than three weeks, and weeks that are not fully loaded', async () => {
-    await history.run(`INSERT INTO page_views
+    await site().run(`INSERT INTO page_views
       SELECT 'prj_1', day::DATE, '/young', '/young', if(day >= '2026-11-09', 60, 10), 0, if(day >= '2026-11-09', 60, 10)
       FROM generate_series(DATE '2026-10-26', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day)`);
-    await loadDays(history);
+    await loadDays(site());
     expect(await movers()).toEqual([]);
     await change('/changelog', 'human = human * 2');
     expect(await movers()).toHaveLength(1);
-    await history.run(`DELETE FROM days WHERE day = '2026-11-12'`);
+    await site().run(`DELETE FROM days WHERE day = '2026-11-12'`);
     expect(await movers()).toEqual([]);
   });
 
   test('lists nothing with fewer than three full weeks before', async () => {
     await change('/changelog', 'human = human * 2');
-    await history.run(`DELETE FROM page_views WHERE day < '2026-10-19'`);
-    await loadDays(history);
+    await site().run(`DELETE FROM page_views WHERE day < '2026-10-19'`);
+    await loadDays(site());
     expect(await movers()).toHaveLength(1);
-    await history.run(`DELETE FROM page_views WHERE day < '2026-10-26'`);
-    await loadDays(history);
+    await site().run(`DELETE FROM page_views WHERE day < '2026-10-26'`);
+    await loadDays(site());
     expect(await movers()).toEqual([]);
   });
 
@@ -141,10 +136,10 @@ describe('what moved', () => {
 
   test('lists a page for the week in which it moves, and not again for the next', async () => {
     await change('/changelog', 'human = human * 3', `day >= '2026-11-02'`);
-    await history.run(
+    await site().run(
       `UPDATE page_views SET human = human * 3 WHERE path = '/changelog' AND day BETWEEN '2026-11-02' AND '2026-11-08'`,
     );
-    await loadDays(history);
+    await loadDays(site());
     expect(await movers('2026-11-02')).toMatchObject([{ path: '/changelog' }]);
     expect(await movers('2026-11-09')).toEqual([]);
   });
@@ -156,22 +151,22 @@ describe('what moved', () => {
         .filter(({ project }) => project === 'prj_1')
         .map(({ path, human, human_high }) => [path, human, Math.round(human_high)]);
     const alone = await found();
-    await history.run(`INSERT INTO page_views
+    await site().run(`INSERT INTO page_views
       SELECT 'prj_2', day, path, page, human * if(day >= '2026-11-09', 5, 1), ai, total FROM page_views`);
-    await loadDays(history);
+    await loadDays(site());
     expect(await found()).toEqual(alone);
   });
 });
 
 describe('the usual range of a site', () => {
   const range = (week: string) =>
-    history.reader.query(
+    site().reader.query(
       `FROM usual_range('${week}') WHERE audience = 'human'`,
       z.looseObject({ views: z.int(), low: z.int().nullable(), high: z.int().nullable() }),
     );
   /** Sites whose week, counted from 2025-09-01, has `views`; all its days are loaded. */
   const store = (views: string) =>
-    history.run(`
+    site().run(`
       DELETE FROM days;
       INSERT INTO days BY NAME
       SELECT 'prj_1' AS project, day::DATE AS day, 'final' AS state, TIMESTAMP '2026-11-18' AS first_loaded_at,
@@ -212,17 +207,17 @@ describe('the usual range of a site', () => {
   test('also judges who reads more: only a difference beyond its usual range has a leader', async () => {
     const leader = () =>
       rowsOf(
-        history.reader,
+        site().reader,
         `SELECT DISTINCT leader, human_per_ai_low < human_per_ai_high AS is_range FROM usual_range('2026-11-09')`,
       );
     await store('20000 * noise');
-    await history.run('UPDATE days SET ai = human * (1 + 0.02 * sin(dayofyear(day) * 3))');
+    await site().run('UPDATE days SET ai = human * (1 + 0.02 * sin(dayofyear(day) * 3))');
     expect(await leader()).toEqual([{ leader: null, is_range: true }]);
-    await history.run('UPDATE days SET ai = human * (1.2 + 0.02 * sin(dayofyear(day) * 3))');
+    await site().run('UPDATE days SET ai = human * (1.2 + 0.02 * sin(dayofyear(day) * 3))');
     expect(await leader()).toEqual([{ leader: 'ai', is_range: true }]);
-    await history.run(`UPDATE days SET ai = human * 0.5 WHERE day >= '2026-11-09'`);
+    await site().run(`UPDATE days SET ai = human * 0.5 WHERE day >= '2026-11-09'`);
     expect(await leader()).toEqual([{ leader: null, is_range: true }]);
-    await history.run(`INSERT INTO notes VALUES ('prj_1', '2026-10-01', '', '*', true)`);
+    await site().run(`INSERT INTO notes VALUES ('prj_1', '2026-10-01', '', '*', true)`);
     expect(await leader()).toEqual([{ leader: null, is_range: null }]);
   });
 
@@ -230,7 +225,7 @@ describe('the usual range of a site', () => {
     await store('20000 * noise');
     expect(await range('2025-10-20')).toMatchObject([{ low: null, high: null, weeks: 8, is_record: false }]);
     expect(await range('2025-10-27')).toMatchObject([{ weeks_used: 8, weeks: 9 }]);
-    await history.run(`DELETE FROM days WHERE day = '2026-11-12'`);
+    await site().run(`DELETE FROM days WHERE day = '2026-11-12'`);
     expect(await range('2026-11-09')).toEqual([]);
   });
 });

@@ -1,7 +1,16 @@
+import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { dueSteps } from '../../src/service/due.js';
-import type { LastRun, StepName } from '../../src/state/runs.js';
+import {
+  type LastRun,
+  readLastRuns,
+  recordStepEnd,
+  recordStepStart,
+  type StepEnd,
+  type StepName,
+} from '../../src/state/runs.js';
+import { openTestState } from '../open-state.js';
 
 const scheduleOf = (schedule = {}) =>
   settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], schedule }).schedule;
@@ -26,12 +35,12 @@ const SERVICE_SINCE = at('2026-03-01T00:00:00');
 
 const due = (
   runs: readonly LastRun[],
-  now: string,
+  now: string | Date,
   schedule = {},
   { pollWaits = false, hasNewPrompts = false, isUpToDate = true, serviceSince = SERVICE_SINCE } = {},
 ): StepName[] => {
   const stored = { runs, pollWaits, hasNewPrompts, isUpToDate, serviceSince };
-  return [...dueSteps(scheduleOf(schedule), stored, at(now))];
+  return [...dueSteps(scheduleOf(schedule), stored, typeof now === 'string' ? at(now) : now)];
 };
 
 // A Friday.
@@ -121,5 +130,73 @@ describe('what is due', () => {
     const stored = { serviceSince: at(jumped) };
     expect(due(runs, '2026-11-20T03:07:00', {}, stored)).not.toContain('export');
     expect(due(runs, '2026-11-20T03:08:00', {}, stored)).toContain('export');
+  });
+});
+
+describe('a step that keeps failing', () => {
+  type Ended = Pick<StepEnd, 'outcome'> & { readonly resume_at?: Date };
+  const night = at(NIGHT);
+
+  /** Ticks every five minutes from the nightly export on, with all other steps done; `attempt` decides how each export ends. */
+  async function ticks(minutes: number, attempt: (now: Date) => Ended) {
+    const { state } = await openTestState();
+    const record = async (step: StepName, now: Date, ended: Ended) => {
+      const run = `${step} ${now.toISOString()}`;
+      await recordStepStart(state, run, step, now);
+      await recordStepEnd(state, run, step, { resume_at: null, summary: '', now, ...ended });
+    };
+    await record('export', at('2026-11-19T02:15:00'), { outcome: 'done' });
+    const tried: number[] = [];
+    for (let minute = 0; minute <= minutes; minute += 5) {
+      const now = addMinutes(night, minute);
+      const steps = due(readLastRuns(state, now), now, {}, { serviceSince: new Date(0) });
+      if (steps.includes('export')) tried.push(minute);
+      for (const step of steps)
+        await record(step, now, step === 'export' ? attempt(now) : { outcome: 'done' });
+    }
+    return tried;
+  }
+
+  it.each(['failed', 'later'] as const)(
+    'is tried again at the next ticks, then less and less often, down to about once an hour, if it is %s',
+    async (outcome) => {
+      const tried = await ticks(6 * 60, () => ({ outcome }));
+      expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 140, 200, 260, 320]);
+    },
+  );
+
+  it('starts over with short delays after it has succeeded once', async () => {
+    const works = addMinutes(night, 200);
+    const tried = await ticks(25 * 60, (now) => ({
+      outcome: now.getTime() === works.getTime() ? 'done' : 'failed',
+    }));
+    const next = 24 * 60;
+    expect(tried.slice(-8)).toEqual([140, 200, next, next + 5, next + 10, next + 15, next + 25, next + 45]);
+  });
+
+  it('is not delayed further by interruptions, or by pauses with a resume time', async () => {
+    const ended: Ended[] = [
+      { outcome: 'failed' },
+      { outcome: 'interrupted' },
+      { outcome: 'later', resume_at: addMinutes(night, 60) },
+      { outcome: 'later', resume_at: addMinutes(night, 70) },
+      { outcome: 'failed' },
+      { outcome: 'failed' },
+    ];
+    const tried = await ticks(100, () => ended.shift() ?? { outcome: 'done' });
+    // Three failures: delays of one, two and four minutes.
+    expect(tried).toEqual([0, 5, 10, 60, 70, 75, 80]);
+  });
+
+  it('is publishing too, even if other steps are due', () => {
+    const failedAt = '2026-11-20T03:00:00';
+    const failedPublish = run('publish', failedAt, { outcome: 'failed', done_at: night, failures: 9 });
+    const runs = withRun(allDone(failedAt), failedPublish).filter(({ step }) => step !== 'poll');
+    const dueAt = (minutes: number, pollWaits: boolean) =>
+      due(runs, addMinutes(at(failedAt), minutes), {}, { pollWaits, isUpToDate: false });
+    expect(dueAt(5, false)).toEqual([]);
+    expect(dueAt(55, true)).toEqual(['poll']);
+    expect(dueAt(59, false)).toEqual([]);
+    expect(dueAt(60, false)).toContain('publish');
   });
 });

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { signedPercent, thousands } from '../../src/format/numbers.js';
 import { inHistory, rowsOf, valuesOf } from '../open-history.js';
 import { tempDir } from '../temp-dir.js';
+import { openFrame } from '../../src/web/frame.js';
 import { PAGES, changeSite, storedSite, serveSite, type Site } from './site.js';
 
 /** Its first project, the default, has no data; the other two have the same pages, read differently. */
@@ -582,4 +583,13 @@ describe('compression', () => {
     expect(lasting(compressed.text)).toBe(lasting(plain.text));
     expect(compressed.bytes).toBeLessThan(plain.bytes / 2);
   });
+});
+
+it('a page repeats in the commands that it advises how this server was started', async () => {
+  const workspace = { workspaceDir: undefined, projects: [], invocation: { sandbox: true } };
+  const frame = await openFrame(workspace, [], { signOut: false });
+  const words = 'Nothing is loaded yet: readership export';
+  expect(frame.page('problem', 'Not found', new URL('http://page/x'), { words })).toContain(
+    `${words} --sandbox`,
+  );
 });
