@@ -1,30 +1,17 @@
 import { z } from 'zod';
 import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
-import { readRanking, unknownPage } from '../agents/ranking.js';
-import { type Reason, reasonOfSkip, storedReason } from '../agents/reasons.js';
+import { readRanking } from '../agents/ranking.js';
+import { type Reason, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { type Day, dayOf } from '../day.js';
-import { ConfigurationError } from '../errors.js';
-import { inSequence } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
-import {
-  type Choice,
-  forgetLeftOut,
-  forgetSkip,
-  leaveOut,
-  readChoices,
-  readSkips,
-  recordSkip,
-  replaceChoices,
-} from '../state/decisions.js';
+import { type Choice, readChoices, replaceChoices } from '../state/decisions.js';
 import { readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
-import { planPageJob } from './approve.js';
+import { planPageJob } from './decide-pages.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, eachProject, type Parts, type StepResult, withOutage } from './step.js';
 import { type Sent, submitWaiting } from './poll.js';
@@ -121,50 +108,3 @@ const jobOf = (facts: string) => z.looseObject({}).parse(JSON.parse(facts))['job
 
 const isSameDecision = ({ code, facts }: Choice, why: Reason): boolean =>
   code === why.code && jobOf(facts) === ('job' in why ? why.job : undefined);
-
-/** Skips pages, each named by any of its addresses, until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
-export async function skipPages(
-  { reader, state }: { readonly reader: Reader; readonly state: State },
-  { id: project }: ProjectSettings,
-  addresses: readonly string[],
-  { now, until }: { readonly now: Date; readonly until: Day | null },
-): Promise<void> {
-  const paths = addresses.map(pageOf);
-  if (until !== null && until <= dayOf(now))
-    throw new ConfigurationError(
-      `A page cannot be skipped until ${until}: today is ${dayOf(now)} (UTC). Nothing was changed.`,
-    );
-  for (const path of paths) {
-    const unknown = await unknownPage(reader, project, path);
-    if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
-  }
-  await state.transaction(() => {
-    for (const path of paths) {
-      recordSkip(state, { project, path }, now, until);
-      leaveOut(state, { project, path }, storedReason(reasonOfSkip(until)));
-    }
-  });
-}
-
-/** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */
-export async function unskipPages(
-  state: State,
-  { id: project }: ProjectSettings,
-  addresses: readonly string[],
-  now: Date,
-): Promise<void> {
-  const paths = addresses.map(pageOf);
-  await state.transaction(() => {
-    const skipped = readSkips(state, project, now).map(({ path }) => path);
-    const other = paths.find((path) => !skipped.includes(path));
-    if (other !== undefined)
-      throw new ConfigurationError(
-        `${other} is not skipped${skipped.length === 0 ? '; no page is' : `, but ${inSequence(skipped)}`}. Nothing was changed.`,
-      );
-    // The next selection considers them again.
-    for (const path of paths) {
-      forgetSkip(state, { project, path });
-      forgetLeftOut(state, { project, path }, 'skipped');
-    }
-  });
-}

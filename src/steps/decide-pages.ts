@@ -1,15 +1,19 @@
 import { planJob, referenceOf } from '../agents/jobs.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { awaitedRoom, type ImprovePlan, type PlanBasis, planImprovement } from '../agents/plan.js';
-import { type Room, reasonWords } from '../agents/reasons.js';
+import { type Room, reasonWords, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
-import { noPageForJobs } from '../agents/ranking.js';
+import { noPageForJobs, unknownPage } from '../agents/ranking.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
 import { evidenceRow, type Job, readJobs } from '../state/jobs.js';
 import type { State } from '../state/state.js';
 import type { WorkspaceView } from './step.js';
+import { type Day, dayOf } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { inSequence } from '../format/days.js';
+import { forgetLeftOut, forgetSkip, leaveOut, readSkips, recordSkip } from '../state/decisions.js';
 
 /** How the job of a page is planned. */
 interface Planning {
@@ -37,10 +41,7 @@ export function planPageJob(
     reason,
     prompt,
     planned_at: now,
-    weekly_human: evidence.weekly_human,
-    weekly_ai: evidence.weekly_ai,
-    trend: evidence.trend,
-    weeks: evidence.weeks,
+    ...evidence,
   });
 }
 
@@ -138,4 +139,51 @@ function approvePage(
     instruction: instruction ?? proposal.instruction,
   };
   return { path, job: planPageJob(state, project, approved, planning) };
+}
+
+/** Skips pages, each named by any of its addresses, until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
+export async function skipPages(
+  { reader, state }: { readonly reader: Reader; readonly state: State },
+  { id: project }: ProjectSettings,
+  addresses: readonly string[],
+  { now, until }: { readonly now: Date; readonly until: Day | null },
+): Promise<void> {
+  const paths = addresses.map(pageOf);
+  if (until !== null && until <= dayOf(now))
+    throw new ConfigurationError(
+      `A page cannot be skipped until ${until}: today is ${dayOf(now)} (UTC). Nothing was changed.`,
+    );
+  for (const path of paths) {
+    const unknown = await unknownPage(reader, project, path);
+    if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
+  }
+  await state.transaction(() => {
+    for (const path of paths) {
+      recordSkip(state, { project, path }, now, until);
+      leaveOut(state, { project, path }, storedReason(reasonOfSkip(until)));
+    }
+  });
+}
+
+/** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */
+export async function unskipPages(
+  state: State,
+  { id: project }: ProjectSettings,
+  addresses: readonly string[],
+  now: Date,
+): Promise<void> {
+  const paths = addresses.map(pageOf);
+  await state.transaction(() => {
+    const skipped = readSkips(state, project, now).map(({ path }) => path);
+    const other = paths.find((path) => !skipped.includes(path));
+    if (other !== undefined)
+      throw new ConfigurationError(
+        `${other} is not skipped${skipped.length === 0 ? '; no page is' : `, but ${inSequence(skipped)}`}. Nothing was changed.`,
+      );
+    // The next selection considers them again.
+    for (const path of paths) {
+      forgetSkip(state, { project, path });
+      forgetLeftOut(state, { project, path }, 'skipped');
+    }
+  });
 }
