@@ -8,7 +8,7 @@ import { join } from 'node:path';
 /** The files that decide, with their tests. Most mutants elsewhere are changes of wording or of layout. */
 const DECISIONS = {
   'agents/select': 'agents/{plan,select}',
-  'agents/plan': '{agents/{plan,ranking,select},steps/{approve,submit}}',
+  'agents/plan': '{agents/{plan,ranking,select},steps/{decide-pages,submit}}',
   'agents/lifecycle': 'agents/{lifecycle,failures,poll}',
   'api/pace': 'api/{learning,pace}',
   'api/hour': 'api/hour',

@@ -4,14 +4,14 @@ import pLimit from 'p-limit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/app/open.js';
 import { addDays, day, daysIn } from '../../src/day.js';
-import { ReadershipError } from '../../src/errors.js';
 import { readDayRecords } from '../../src/export/day-records.js';
 import { sumCounts } from '../../src/export/totals.js';
 import type { HistoryStore } from '../../src/history/store.js';
 import { openClient } from '../api/open-client.js';
+import { paceOn } from '../api/open-pace.js';
 import { type OpenState, openTestState } from '../open-state.js';
-import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve, type TestServer } from '../serve.js';
+import { sleepingClock } from '../sleeping-clock.js';
 import { exportFrom } from './export-from.js';
 import { row } from './moving-views.js';
 import { storedDays } from './stored-days.js';
@@ -19,7 +19,7 @@ import { storedDays } from './stored-days.js';
 /** An answer to all requests about a day, and its recorded state then. */
 type Answer = readonly [
   name: string,
-  outcome: 'failed' | 'final' | 'inconsistent' | 'not recorded',
+  outcome: 'failed' | 'final' | 'inconsistent',
   answer: (response: ServerResponse, url: URL) => unknown,
 ];
 
@@ -28,11 +28,11 @@ const PAGE = { totals: sumCounts(ROWS), views: ROWS, hasMore: false };
 const WHOLE = JSON.stringify(PAGE);
 const HTML = '<!doctype html><title>Sorry</title><h1>It does not work</h1>';
 
-const refusal = (status: number, retryAfter?: string, outcome: Answer[1] = 'failed'): Answer => {
+const refusal = (status: number, retryAfter?: string): Answer => {
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
   return [
     `${status}, Retry-After: ${retryAfter}`,
-    outcome,
+    'failed',
     (response) => reply(response, status, { error: 'no', details: { day: 'too old' } }, headers),
   ];
 };
@@ -49,9 +49,8 @@ const totalsOf = (human: number) => ({ human, ai: 0, total: human });
 const ANSWERS: readonly Answer[] = [
   ...[301, 304, 400, 401, 402, 403, 404, 408, 410, 422, 500, 503, 599].map((status) => refusal(status)),
   ...['0', 'soon', '3600', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait) => refusal(503, wait)),
-  ...[undefined, '0'].map((wait) => refusal(429, wait)),
-  // A pause that the server requests applies to all days, so the day itself has not failed.
-  ...['60', '99999999999'].map((wait) => refusal(429, wait, 'not recorded')),
+  // A pause that the server requests applies to all days: the day itself has failed once each of them had its turn.
+  ...[undefined, '0', '60', '99999999999'].map((wait) => refusal(429, wait)),
   ...['', 'null', '[]', '{}', HTML, WHOLE.slice(0, 60), WHOLE + WHOLE].map((text) =>
     body(`200 ${text.slice(0, 40)}`, text),
   ),
@@ -140,23 +139,19 @@ describe('ten days, one of which is always answered with', () => {
 
   const badDay = (index: number) => addDays(day('2026-11-01'), index % TEN_DAYS.length);
 
-  /** Exports as often as needed while the platform requests pauses. */
   async function exportAll(project: string): Promise<void> {
-    let now = NOW;
-    for (let run = 0; run < 4; run++) {
-      const client = openClient(server.baseUrl, {
-        ...{ projectId: project, now: () => now },
-        retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
-        limits: { responseTimeoutMs: 1_000 },
-      });
-      const task = { history, state: opened.state, client, project, inTurn: pLimit(4), now: () => now };
-      const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
-      if (!(stopped instanceof ReadershipError) || stopped.resumeAt === undefined) {
-        if (stopped !== undefined) throw stopped as Error;
-        return;
-      }
-      now = stopped.resumeAt;
-    }
+    const { state } = opened;
+    const clock = sleepingClock();
+    const client = openClient(server.baseUrl, {
+      projectId: project,
+      now: clock.now,
+      pace: paceOn(state, clock, { bucket: project, cap: 'unlimited' }),
+      retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
+      limits: { responseTimeoutMs: 1_000 },
+    });
+    const task = { history, state, client, project, inTurn: pLimit(4), now: clock.now };
+    const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
+    expect(stopped).toBeUndefined();
   }
 
   it.each(ANSWERS.map(([name, outcome], index) => ({ name, outcome, index })))(
@@ -168,7 +163,7 @@ describe('ten days, one of which is always answered with', () => {
       const bad = badDay(index);
       for (const other of TEN_DAYS.filter((one) => one !== bad))
         expect(records.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
-      expect(records.get(bad)?.state ?? 'not recorded').toBe(outcome);
+      expect(records.get(bad)?.state).toBe(outcome);
     },
   );
 

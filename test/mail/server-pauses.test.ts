@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
 import { sentOf } from '../../src/mail/delivery.js';
 import { DEFAULT_TIMEOUTS } from '../../src/mail/smtp.js';
-import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
+import { classify, outboxTransport, smtpTransport } from '../../src/mail/transport.js';
 import { readDeliveries } from '../../src/state/emails.js';
 import { letter } from './letters.js';
 import { startMailServer } from './mail-server.js';
@@ -210,4 +210,24 @@ describe('a mail server', () => {
     const { greetingMs, silenceMs, totalMs } = DEFAULT_TIMEOUTS;
     expect(totalMs).toBeGreaterThan(greetingMs + silenceMs);
   });
+});
+
+const CODES = [undefined, 0, 200, 250, 354, 421, 450, 451, 530, 535, 550, 554, 600];
+
+// What each reply means at that stage of the conversation; all others, or none, mean the last.
+it.each([
+  ['connect', {}, 'not-now'],
+  ['login', {}, 'not-now'],
+  ['sender', {}, 'not-now'],
+  ['recipient', { 530: 'not-now', 535: 'refused', 550: 'refused', 554: 'refused' }, 'not-sent'],
+  [
+    'message',
+    { 450: 'not-sent', 451: 'not-sent', 530: 'refused', 535: 'refused', 550: 'refused', 554: 'refused' },
+    'unknown',
+  ],
+] as const)('a conversation that ended at %s means %j, and otherwise %s', (stage, meanings, otherwise) => {
+  for (const code of CODES)
+    expect(classify(stage, code), `${code}`).toBe(
+      new Map(Object.entries(meanings)).get(`${code}`) ?? otherwise,
+    );
 });

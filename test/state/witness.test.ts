@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { readWitness, witnessOf, writeWitness } from '../../src/state/witness.js';
+import { adopt, readWitness, witnessOf, writeWitness } from '../../src/state/witness.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { afterTest } from '../cleanup.js';
 import { smallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
-import { addJob, change, newSender, newState, valueOf } from './new-state.js';
+import { addJob, change, newSender, newState, placeIn, valueOf } from './new-state.js';
 import { otherProcess } from './other-process.js';
 
 describe('the witness', () => {
@@ -178,4 +178,16 @@ it('may be a single file that is mounted, which cannot be replaced', async (cont
   expect(await begin()).toBe(1);
   expect(readWitness(outside)?.attempt).toBe(1);
   expect(dirname(witness)).not.toBe(dirname(outside));
+});
+
+it('where the witness is ahead, `adopt` names the attempts between, and the workspace sends again', async () => {
+  const { dataDir, state, worker, witness, begin, id: workspace } = await newSender();
+  writeWitness(witness, { workspace, attempt: 3 });
+  await expect(begin()).rejects.toThrow(/knows 0 attempts.+readership adopt/);
+  expect(await adopt({ state, worker, witness }, placeIn(dataDir))).toEqual({ first: 1, last: 3 });
+  expect(readWitness(witness)).toEqual({ workspace, attempt: 3 });
+  expect(await begin()).toBe(4);
+  // The witness of another workspace is not taken over.
+  await writeFile(witness, '{"workspace":"other","attempt":9}\n');
+  await expect(adopt({ state, worker, witness }, placeIn(dataDir))).rejects.toThrow(/another workspace/);
 });

@@ -6,6 +6,12 @@ import { answerOf } from '../duckdb.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { addDays } from '../../src/day.js';
+import { ConfigurationError } from '../../src/errors.js';
+import { auditStep } from '../../src/steps/export.js';
+import { openClient } from '../api/open-client.js';
+import { openExport, PROJECT, withOneMore } from '../export/open-export.js';
+import { partsOf } from './parts-of.js';
 
 const DAYS = 30;
 const PROJECTS = ['prj_1', 'prj_2', 'prj_3'];
@@ -60,4 +66,27 @@ it('an export loads the latest days of every project before the history of any',
   ).toBe(true);
   expect(past.every((each) => (each.split(' ')[1] ?? '') < daysAgo(3))).toBe(true);
   expect(stdout.match(/^prj_\d/gm)).toEqual(PROJECTS);
+});
+
+it('an audit that fails in one project still reports what it repaired in the others', async () => {
+  const { run, clock, history, platform, yesterday, changed, original } = await openExport({ days: 10 });
+  await run();
+  const at = addDays(yesterday(), -5);
+  changed.set(at, withOneMore(original(at)));
+  const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
+  const failing = new ConfigurationError('There is no key of this project');
+  const parts = partsOf(history, {
+    settings: { projects: [{ id: 'prj_0' }, { id: PROJECT }, { id: 'prj_2' }] },
+    platform: {
+      clientOf: ({ id }) => {
+        if (id !== PROJECT) throw failing;
+        return client;
+      },
+    },
+    session: { now: clock.now },
+  });
+  const { detail, error } = await auditStep(parts, { repair: true });
+  const repaired = detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length]);
+  expect(repaired).toEqual([[PROJECT, 1]]);
+  expect(error).toBe(failing);
 });

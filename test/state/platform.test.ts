@@ -1,10 +1,28 @@
-import { addDays as addDaysTo, addMilliseconds } from 'date-fns';
+import { addDays as addDaysTo, addMilliseconds, addSeconds } from 'date-fns';
 import { expect, it } from 'vitest';
+import { readFact, readLimit, recordFact, requestsOf } from '../../src/state/platform.js';
+import { newState, NOW } from './new-state.js';
 import { FIRST_DAY } from '../../src/export/range.js';
 import { KEPT_FROM } from '../../src/export/retention.js';
 import { day, startOfDay } from '../../src/day.js';
-import { readFact, readLimit, recordFact } from '../../src/state/platform.js';
-import { newState, NOW } from './new-state.js';
+
+const MINUTE = 60;
+
+it.each([
+  // It is not known when in its minute a request was sent: it counts for an hour after the end of that minute.
+  ['at its beginning', 0, 61 * MINUTE],
+  ['at its end', 59, 61 * MINUTE],
+])(
+  'under a limit, a request that was sent in a minute, %s, counts for 61 minutes',
+  async (_, sentAt, freeAt) => {
+    const { state } = await newState();
+    const requests = requestsOf(state, 'key');
+    const ask = (at: Date) => requests.count({ sent: 1, refused: 0 }, at, 1);
+    expect(await ask(addSeconds(NOW, sentAt))).toBe(1);
+    expect(await ask(addMilliseconds(addSeconds(NOW, freeAt), -1))).toBe(0);
+    expect(await ask(addSeconds(NOW, freeAt))).toBe(1);
+  },
+);
 
 const DAY = day('2026-01-01');
 
