@@ -42,7 +42,7 @@ beforeAll(async () => {
   expect(jobs.readership.steps.find(({ name }) => name === 'Save the state')?.if).toBe(
     "always() && steps.state.outcome == 'success'",
   );
-  platform = await serveSandbox({ firstDay: daysAgo(60), pages: 30, jobSeconds: 3600 });
+  platform = await serveSandbox({ firstDay: daysAgo(35), pages: 10, jobSeconds: 3600 });
   const workspace = await workspaceOf(
     platform,
     'improve: { mode: apply, minWeeklyViews: 1 }\nmail: { from: docs@example.com }\nreports: { weekly: { to: [docs@example.com] } }\n',

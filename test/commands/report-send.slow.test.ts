@@ -7,7 +7,7 @@ import { watchReport } from '../../src/commands/report-render.js';
 import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-emails.js';
 import { day } from '../../src/day.js';
-import { readDeliveries, storeDelivery } from '../../src/state/emails.js';
+import { type Delivery, storeDelivery } from '../../src/state/emails.js';
 import { adopt } from '../../src/state/witness.js';
 import { placeOf } from '../../src/state/workspace.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
@@ -70,6 +70,34 @@ async function report(...args: string[]) {
   return { exitCode, lines: textOf(out), notes: textOf(err) };
 }
 
+/** Stores that emails about the last week to both recipients may have arrived, and others like them. */
+async function storeUnknown(...others: Partial<Delivery>[]): Promise<void> {
+  const { state, close } = await openTestState(join(directory, 'data'));
+  const unknown: Delivery = {
+    report: 'weekly',
+    project: 'prj_1',
+    period: '2026-W46',
+    recipient: 'docs@example.com',
+    state: 'unknown',
+    via: 'smtp',
+    message_id: '<1@example.com>',
+    attempt: 0,
+    attempts: 1,
+    tried_at: new Date('2026-11-16T09:00:00Z'),
+    settled_at: null,
+    next_attempt_at: null,
+    note: null,
+    days_covered: 7,
+    human: 1,
+    ai: 1,
+  };
+  await state.transaction(() => {
+    for (const [index, other] of [{}, { recipient: 'lead@example.com' }, ...others].entries())
+      storeDelivery(state, { ...unknown, attempt: 100 + index, ...other });
+  });
+  await close();
+}
+
 const refused = (...args: string[]) => expect(report(...args)).rejects;
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
@@ -122,9 +150,7 @@ describe('readership report send weekly', () => {
   it('is settled by a person: as delivered, it stays so; as not delivered, it is sent again; otherwise a message lists what is stored', async () => {
     const resolve = (...args: string[]) => report('resolve', 'weekly', ...args);
     const unsettled = (...args: string[]) => expect(resolve(...args)).rejects;
-    for (const recipient of ['docs@example.com', 'lead@example.com'])
-      server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
-    await send({});
+    await storeUnknown();
     const never = report('resolve', 'improve', '--delivered', 'docs@example.com');
     await expect(never).rejects.toThrow('No email of improve was ever sent');
     // It waits for no command that holds the database.
@@ -148,16 +174,8 @@ describe('readership report send weekly', () => {
   });
 
   it('is settled by a day in its period, and an alert by its name as listed', async () => {
-    for (const recipient of ['docs@example.com', 'lead@example.com'])
-      server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
-    await send({});
     const alert = 'export 2026-11-16T03:00:00.000Z';
-    const { state, close } = await openTestState(join(directory, 'data'));
-    const unknown = readDeliveries(state).find((one) => one.state === 'unknown') ?? expect.fail();
-    await state.transaction(() =>
-      storeDelivery(state, { ...unknown, report: 'alert', period: alert, attempt: 100 }),
-    );
-    await close();
+    await storeUnknown({ report: 'alert', period: alert });
     const settle = async (name: string, period: string, recipient = 'docs@example.com') =>
       (await report('resolve', name, '--period', period, '--delivered', recipient)).lines;
     for (const day of ['2026-11-08', '2026-11-16', '2026-11'])
@@ -190,7 +208,6 @@ describe('readership report send weekly', () => {
     expect((await send({}, '')).lines).toEqual(lines);
     expect(copies('docs@example.com')).toBe(0);
     expect((await send({})).lines[0]).toBe('weekly 2026-W46 to docs@example.com: sent (250 queued)');
-    expect((await send({})).lines[0]).toContain('already sent on Nov 16, 2026');
     expect(copies('docs@example.com')).toBe(1);
   });
 

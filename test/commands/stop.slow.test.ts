@@ -22,7 +22,7 @@ import {
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
-const SERVICES = Math.min(4, STOPS);
+const SERVICES = Math.min(4, Math.ceil(STOPS / 3));
 const DAYS = 40;
 const DAYS_AGAIN = 8;
 /** The steps during which the service is stopped, in turn. */

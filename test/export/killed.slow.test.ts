@@ -1,18 +1,26 @@
-import { cp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { daysIn } from '../../src/day.js';
 import { readUnfinishedDays } from '../../src/state/days.js';
-import { daysAgo, endedWith, env, historyFile, platformWorkspace } from '../commands/workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  historyFile,
+  keep,
+  platformWorkspace,
+  putBack,
+} from '../commands/workspace.js';
 import { inHistory, valuesOf } from '../open-history.js';
 import { openTestState } from '../open-state.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { runCli, startCli } from '../run-cli.js';
+import { callCli, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { buildShim, killedAt } from '../torture/shim.js';
 import { expectWhole } from './stored-days.js';
 
-const KILLS = process.env['CI'] === undefined ? 30 : 6;
+const KILLS = process.env['CI'] === undefined ? 30 : 4;
 /** Settled ones, of several pages each. */
 const DAYS = daysIn({ first: daysAgo(8), last: daysAgo(6) });
 const ROWS = 1_500;
@@ -36,7 +44,6 @@ it('the kept pages of a day are read once and counted once, whenever an export i
   });
   const cwd = await platformWorkspace(platform, SETTINGS);
   const data = join(cwd, 'data');
-  const saved = join(await tempDir(), 'data');
   const unfinished = async () => {
     const { state, close } = await openTestState(data);
     const days = readUnfinishedDays(state, 'prj_1');
@@ -51,12 +58,11 @@ it('the kept pages of a day are read once and counted once, whenever an export i
   onRequest = () => undefined;
   const kept = await unfinished();
   expect(kept.size).toBeGreaterThan(0);
-  await cp(data, saved, { recursive: true });
+  const saved = await keep(cwd);
 
   /** Exports from the kept pages again, with other environment variables. */
   const exportAgain = async (more: Readonly<Record<string, string>>) => {
-    await rm(data, { recursive: true });
-    await cp(saved, data, { recursive: true });
+    await putBack(cwd, saved);
     platform.views.length = 0;
     return runCli(EXPORT, { cwd, env: { ...env, ...more } });
   };
@@ -75,7 +81,7 @@ it('the kept pages of a day are read once and counted once, whenever an export i
     expect(killed.signal, `change ${change} of ${changes}: ${killed.stderr}`).toBe('SIGKILL');
     expectKeptUsed();
     platform.views.length = 0;
-    endedWith(0, await runCli(EXPORT, { cwd, env }));
+    endedWith(0, await callCli(EXPORT, { cwd, env }));
     expectKeptUsed();
     expect((await unfinished()).size).toBe(0);
     await inHistory(historyFile(cwd), async (history) => {

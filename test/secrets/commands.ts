@@ -21,7 +21,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   restore: [[]],
   adopt: [[]],
   status: [['--json']],
-  doctor: [[], ['--json']],
+  doctor: [[]],
   mcp: [[]],
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
   serve: [['--port', '0']],

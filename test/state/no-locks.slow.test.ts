@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectLocks } from '../../src/state/lock.js';
 import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { tempDir } from '../temp-dir.js';
@@ -10,12 +10,12 @@ import { newState, newWorker } from './new-state.js';
 import { otherProcess } from './other-process.js';
 
 describe('where locks do not work', () => {
-  const compile = async () => {
-    const library = join(await tempDir(), 'no-locks.so');
+  let library: string;
+  beforeAll(async () => {
+    library = join(await tempDir(), 'no-locks.so');
     const shim = fileURLToPath(new URL('no-locks.c', import.meta.url));
     await promisify(execFile)('cc', ['-shared', '-fPIC', '-o', library, shim, '-ldl']);
-    return library;
-  };
+  });
   const refused = {
     error: 'StorageError',
     message: expect.stringMatching(
@@ -25,7 +25,7 @@ describe('where locks do not work', () => {
 
   it('because they do nothing, it is found out with a second process', async () => {
     const { dataDir, state } = await newState();
-    const other = await otherProcess(dataDir, { env: { LD_PRELOAD: await compile(), LOCK_ERRNO: '0' } });
+    const other = await otherProcess(dataDir, { env: { LD_PRELOAD: library, LOCK_ERRNO: '0' } });
     await other.does('acquire', 0);
     expect(await other.told('expectLocks')).toMatchObject(refused);
     expect(readWorkspaceRow(state).locks_work_on).toBeNull();
@@ -38,7 +38,7 @@ describe('where locks do not work', () => {
   ])(
     'because they fail with %s, no state is created or opened, and no other process is blamed',
     async (_, errno) => {
-      const env = { LD_PRELOAD: await compile(), LOCK_ERRNO: String(errno) };
+      const env = { LD_PRELOAD: library, LOCK_ERRNO: String(errno) };
       const creating = await otherProcess(join(await tempDir(), 'data'), { env });
       expect(await creating.told('create')).toMatchObject(refused);
       const { dataDir } = await newState();

@@ -24,7 +24,7 @@ async function setUp(audiences = AUDIENCES, like?: string) {
   const reportsDir = join(directory, 'pages');
   if (like === undefined)
     for (const project of ['prj_1', 'prj_2'])
-      await loadDays(history, day('2026-08-03'), day('2026-11-22'), project);
+      await loadDays(history, day('2026-10-05'), day('2026-11-22'), project);
   const run = async (time: string, others: object[] = [], reports = audiences) => {
     const parts = partsOf(history, {
       state: site.state,
@@ -96,12 +96,9 @@ describe('a week whose views changed after its email', () => {
     );
   });
 
-  it.each([
-    ['less than 1%', 'human = human + 53, ai = ai + 25'],
-    ['nothing', 'human = human'],
-  ])('is not named for %s', async (_, change) => {
+  it('is not named for less than 1%', async () => {
     const { lastMail, restate, run } = await afterWeek46();
-    await restate(change);
+    await restate('human = human + 53, ai = ai + 25');
     await run(WEEK_47);
     expect((await lastMail())?.text).not.toContain('late data');
   });
