@@ -54,12 +54,10 @@ export async function renderReport(
     });
     return eachLoaded(projects, async (project) => {
       const prepared = await prepareReport(workspace, history, project, { report, period, now, selectNow });
-      return writeReport(
-        prepared,
-        { reportsDir: workspace.reportsDir, project: project.id },
-        options,
-        runtime,
-      );
+      const isPage = options.format === 'html' && options.output === undefined;
+      if (isPage) return writeNamedPage(workspace.reportsDir, project.id, prepared, runtime);
+      const text = options.format === 'html' ? await prepared.page() : prepared[options.format]();
+      return writeText(text, options.output, runtime);
     });
   });
   for (const { error } of empty) runtime.output.note(error.message);
@@ -69,36 +67,34 @@ export async function renderReport(
   return 0;
 }
 
-/** Writes a report about one project. Returns its file; undefined if it went to stdout. */
-async function writeReport(
+/** Writes a page among those of all reports, and names it. Returns its file. */
+async function writeNamedPage(
+  reportsDir: string,
+  project: string,
   prepared: PreparedReport,
-  { reportsDir, project }: { readonly reportsDir: string; readonly project: string },
-  { format, output }: ReportOptions,
-  runtime: Runtime,
-): Promise<string | undefined> {
-  if (format !== 'html') return writeText(prepared[format](), output, runtime);
-  if (output !== undefined) return writeText(await prepared.page(), output, runtime);
+  { workingDirectory, output }: Runtime,
+): Promise<string> {
   const file = await writePage(reportsDir, project, prepared);
-  runtime.output.data(relative(runtime.workingDirectory, file));
-  runtime.output.note(prepared.subject);
+  output.data(relative(workingDirectory, file));
+  output.note(prepared.subject);
   return file;
 }
 
 /** Writes text to the file that `--output` names, or else to stdout. Returns the file. */
 async function writeText(
   text: string,
-  output: string | undefined,
-  { workingDirectory, output: screen }: Runtime,
+  file: string | undefined,
+  { workingDirectory, output }: Runtime,
 ): Promise<string | undefined> {
-  if (output === undefined) {
-    screen.data(text);
+  if (file === undefined) {
+    output.data(text);
     return undefined;
   }
-  const file = resolve(workingDirectory, output);
-  await writeFile(file, text.endsWith('\n') ? text : `${text}\n`).catch((cause: unknown) => {
-    throw new StorageError(`Cannot write the report to ${output}: ${messageOf(cause)}`, { cause });
+  const path = resolve(workingDirectory, file);
+  await writeFile(path, text.endsWith('\n') ? text : `${text}\n`).catch((cause: unknown) => {
+    throw new StorageError(`Cannot write the report to ${file}: ${messageOf(cause)}`, { cause });
   });
-  return file;
+  return path;
 }
 
 /** Editors write a file in several steps, so the report is rendered after a pause. */
