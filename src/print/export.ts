@@ -45,16 +45,12 @@ function loadedWords(results: readonly DayResult[], cost: string, of = ''): stri
 }
 
 function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
-  const { project, outcome } = exported;
-  const name = project.name;
+  const { outcome } = exported;
+  const { name } = exported.project;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
   const { plan, results } = outcome;
-  const { disagreement } = outcome;
-  const lines = indented([
-    plan.range.note,
-    disagreement !== undefined && `the platform ${DISAGREEMENT_WORDS[disagreement]}`,
-  ]);
-  if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
+  const notes = [plan.range.note, disagreementNote(outcome.disagreement)];
+  if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...indented(notes)];
   const range = plainDayRange(plan.range);
   const nothing =
     plan.days.length > 0
@@ -62,63 +58,62 @@ function projectLines(exported: ProjectExport, cost: ExportCost): string[] {
       : `up to date through ${longDay(plan.range.last)}`;
   return [
     `${name}: ${loadedWords(results, costOf([exported], cost), ` of ${range}`) ?? nothing}`,
-    ...detailLines(plan, results),
-    ...checkLines(outcome),
-    ...lines,
-    ...leftLines(exported),
+    ...indented([...dayNotes(plan, results), ...checkNotes(outcome), ...notes, leftNote(exported)]),
   ];
 }
 
+/** A line, or none. */
+type Note = string | false | undefined;
+
+const daysThat = (count: number, words: string): Note => count > 0 && `${counted(count, 'day')} ${words}`;
+
+const endedAs = (results: readonly DayResult[], outcome: DayResult['outcome']): number =>
+  results.filter((result) => result.outcome === outcome).length;
+
 /** What is not as it should be, and what happens next. */
-function detailLines({ waiting }: ExportPlan, results: readonly DayResult[]): string[] {
-  const ended = (outcome: DayResult['outcome']) =>
-    results.filter((result) => result.outcome === outcome).length;
-  const changed = ended('restated');
-  const forgotten = ended('forgotten');
-  const fewer = ended('fewer');
-  const failed = ended('failed');
+function dayNotes({ waiting }: ExportPlan, results: readonly DayResult[]): Note[] {
   const doubtful = results.filter(
     (result) => result.outcome !== 'failed' && result.outcome !== 'fewer' && result.state === 'inconsistent',
-  ).length;
-  return indented([
-    waitingLine(waiting),
-    changed > 0 && `${counted(changed, 'day')} had changed on the platform since the last load`,
-    forgotten > 0 && forgottenLine(forgotten),
-    fewer > 0 && fewerLine(fewer),
-    doubtful > 0 && `${counted(doubtful, 'day')} did not add up, and will be loaded again`,
-    failed > 0 && `${counted(failed, 'day')} failed, and will be loaded again`,
-  ]);
+  );
+  return [
+    waitingNote(waiting),
+    daysThat(endedAs(results, 'restated'), 'had changed on the platform since the last load'),
+    forgottenNote(endedAs(results, 'forgotten')),
+    fewerNote(endedAs(results, 'fewer')),
+    daysThat(doubtful.length, 'did not add up, and will be loaded again'),
+    daysThat(endedAs(results, 'failed'), 'failed, and will be loaded again'),
+  ];
 }
 
-const waitingLine = (waiting: readonly Day[]): string | false =>
-  waiting.length > 0 &&
-  `${counted(waiting.length, 'day')} failed or did not add up: will be loaded again later, or now with --reload`;
+const waitingNote = (waiting: readonly Day[]): Note =>
+  daysThat(waiting.length, 'failed or did not add up: will be loaded again later, or now with --reload');
 
-const forgottenLine = (days: number): string =>
-  `the platform no longer has all of ${counted(days, 'day')}; the stored data is kept`;
+const forgottenNote = (days: number): Note =>
+  days > 0 && `the platform no longer has all of ${counted(days, 'day')}; the stored data is kept`;
 
-const fewerLine = (days: number): string =>
-  `${counted(days, 'day')} had fewer views on the platform than before: stored if it still has fewer the next night`;
+const fewerNote = (days: number): Note =>
+  daysThat(days, 'had fewer views on the platform than before: stored if it still has fewer the next night');
 
-function checkLines({ check, stopped }: ExportOutcome): string[] {
+const disagreementNote = (disagreement: ExportOutcome['disagreement']): Note =>
+  disagreement && `the platform ${DISAGREEMENT_WORDS[disagreement]}`;
+
+function checkNotes({ check, stopped }: ExportOutcome): Note[] {
   if (check === undefined || check.days === 0) return [];
-  const found = check.differing.length;
-  const forgotten = check.forgotten.length;
-  return indented([
-    found > 0 &&
-      `${counted(found, 'day')} of the last ${check.days} differed from the platform${stopped === undefined ? ', and were loaded again' : ''}`,
-    forgotten > 0 && forgottenLine(forgotten),
-  ]);
+  const next = stopped === undefined ? ', and were loaded again' : '';
+  return [
+    daysThat(check.differing.length, `of the last ${check.days} differed from the platform${next}`),
+    forgottenNote(check.forgotten.length),
+  ];
 }
 
-function leftLines({ outcome, left }: ProjectExport): string[] {
+function leftNote({ outcome, left }: ProjectExport): Note {
   const { plan, requests = 0 } = left ?? {};
-  if (plan === undefined || plan.days.length === 0) return [];
-  const { stopped } = outcome ?? {};
+  if (plan === undefined || plan.days.length === 0) return undefined;
+  const stopped = outcome?.stopped;
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
   const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
   const about = isSizeKnown(plan) ? 'about' : 'at least';
-  return [`  ${counted(plan.days.length, 'day')} left, ${about} ${counted(requests, 'request')}${next}`];
+  return `${counted(plan.days.length, 'day')} left, ${about} ${counted(requests, 'request')}${next}`;
 }
 
 /** Whether the size of days is known. Before any day was read, each is assumed to be small. */
@@ -147,7 +142,7 @@ export function exportPlanLines(
   return [
     `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}`,
     ...indented([
-      waitingLine(waiting),
+      waitingNote(waiting),
       ...DUE_ORDER.map((due) => dueLine(due, plan)),
       `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${more}`,
       perHour !== undefined &&
@@ -191,18 +186,16 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
   if (disagreement === undefined && days + refused.length === 0)
     return [`${project.name}: there are no final days to verify yet.`];
   const isClean = days > 0 && differing.length + forgotten.length === 0;
-  const ended = (outcome: DayResult['outcome']) =>
-    repaired?.results.filter((result) => result.outcome === outcome).length ?? 0;
-  const reloaded = (repaired?.results.length ?? 0) - ended('failed');
+  const reloaded = repaired?.results ?? [];
   return [
     `${project.name}: ${counted(days, 'final day')} verified${isClean ? ', no differences' : ''}`,
     ...indented([
-      disagreement !== undefined && `the platform ${DISAGREEMENT_WORDS[disagreement]}`,
+      disagreementNote(disagreement),
       differing.length > 0 && `differ from the platform: ${dayList(differing)}`,
-      forgotten.length > 0 && forgottenLine(forgotten.length),
+      forgottenNote(forgotten.length),
       refused.length > 0 && `not compared, because the platform refuses their range: ${dayList(refused)}`,
-      repaired !== undefined && repaired.results.length > 0 && `${counted(reloaded, 'day')} loaded again`,
-      ended('fewer') > 0 && fewerLine(ended('fewer')),
+      reloaded.length > 0 && `${counted(reloaded.length - endedAs(reloaded, 'failed'), 'day')} loaded again`,
+      fewerNote(endedAs(reloaded, 'fewer')),
       repaired === undefined && differing.length > 0 && `load them again: readership audit --repair`,
     ]),
   ];
