@@ -7,10 +7,10 @@ import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from './app/workspace.js';
 import type { RunCommand } from './commands/command.js';
-import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
+import { exitCodeOf, messageOf } from './errors.js';
 import { commandLine, withQuery } from './commands/program.js';
 import { packageFile } from './files.js';
-import { accessAdvice } from './storage.js';
+import { errorWords } from './storage.js';
 import { loadScreen, Output } from './terminal/output.js';
 
 /** The exit code of a program ended by a signal: 128 plus the signal's number. */
@@ -120,11 +120,10 @@ function isTerminalGone(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && error.syscall === 'setRawMode';
 }
 
-/** Known errors, and problems of this machine or its permissions, are shown as their message; a bug is shown with its stack, to be reported. */
+/** A bug is shown with its stack, to be reported. */
 function explain(error: unknown): string {
-  if (error instanceof ReadershipError) return output.noteColors.red(error.message);
-  const advice = accessAdvice(error);
-  if (advice !== undefined) return output.noteColors.red(`${messageOf(error)}\n${advice}`);
+  const words = errorWords(error);
+  if (words !== undefined) return output.noteColors.red(words);
   const detail =
     error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);
   return `${output.noteColors.red('This is a bug in Readership; please report it:')}\n${detail}`;

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { messageOf, StorageError } from './errors.js';
+import { messageOf, ReadershipError, StorageError } from './errors.js';
 
 /** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [
@@ -52,9 +52,6 @@ const HOLDER = /Conflicting lock is held in (.+?)\. See/;
 
 const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
 
-/** Whether an error concerns the disk or the file, not the statement. */
-export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefined;
-
 /** Whether an error says that a file is corrupt. */
 export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
 
@@ -65,9 +62,12 @@ export function machineAdvice(error: unknown): string | undefined {
   return sign === undefined || isOfFile ? undefined : ADVICE[sign];
 }
 
-/** As `machineAdvice`, also for a file or directory that this user may not use. */
-export const accessAdvice = (error: unknown): string | undefined =>
-  signOf(error) === 'denied' ? ADVICE.denied : machineAdvice(error);
+/** What a command says about an error: its message, with what to do if this machine is the problem; undefined for a bug. */
+export function errorWords(error: unknown): string | undefined {
+  if (error instanceof ReadershipError) return error.message;
+  const advice = signOf(error) === 'denied' ? ADVICE.denied : machineAdvice(error);
+  return advice === undefined ? undefined : `${messageOf(error)}\n${advice}`;
+}
 
 /** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {

@@ -6,8 +6,8 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { commandLine } from '../src/commands/program.js';
 import type { Runtime } from '../src/app/workspace.js';
-import { exitCodeOf, messageOf, ReadershipError } from '../src/errors.js';
-import { accessAdvice } from '../src/storage.js';
+import { exitCodeOf } from '../src/errors.js';
+import { errorWords } from '../src/storage.js';
 import { Output } from '../src/terminal/output.js';
 import { afterFile } from './cleanup.js';
 
@@ -118,11 +118,10 @@ export async function callCli(args: readonly string[], options: CallOptions): Pr
     write(program, out, err);
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    const advice = accessAdvice(error);
-    const isKnown = error instanceof ReadershipError;
+    const words = errorWords(error);
     if (error instanceof CommanderError) code = error.exitCode === 0 ? 0 : 2;
-    else if (isKnown || advice !== undefined) {
-      runtime.output.note(isKnown ? error.message : `${messageOf(error)}\n${advice}`);
+    else if (words !== undefined) {
+      runtime.output.note(words);
       code = exitCodeOf(error);
     } else throw error;
   }
