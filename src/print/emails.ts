@@ -10,9 +10,6 @@ import type { Parts } from '../steps/step.js';
 import { readWritten } from '../mail/deliver.js';
 import type { RunOutcome } from '../service/run.js';
 
-/** What to do about emails that were written to files. */
-export const MAIL_SERVER_ADVICE = `Set ${SMTP_URL_VARIABLE} in .env, then: readership run`;
-
 type EmailScreen = Pick<Runtime, 'output' | 'workingDirectory'>;
 
 /** The emails of a run as lines, but for those of unknown outcome: first what leaves something to do, then those sent. */
@@ -31,19 +28,21 @@ export function mailLines(
   const isLatest = ({ report, project, period }: Delivery) =>
     all.every((other) => other.report !== report || other.project !== project || other.period <= period);
   const written = readWritten(state, workspace, runtime.now()).map(({ attempt }) => attempt);
-  const isKnown = (one: Delivery) =>
-    one.state === 'written' ? written.includes(one.attempt) : one.state !== 'unknown' && isLatest(one);
-  const known = all.filter((one) => isKnown(one) || (one.state !== 'unknown' && isNew(one)));
+  const isShown = (one: Delivery) =>
+    one.state !== 'unknown' &&
+    (isNew(one) || (one.state === 'written' ? written.includes(one.attempt) : isLatest(one)));
+  const known = all.filter(isShown);
   const isWritten = known.some(({ state }) => state === 'written') && workspace.invocation.sandbox !== true;
   const nameOf = (id: string): string =>
     id === ALL_PROJECTS ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
-    // What leaves something to do is listed one by one.
     ...known
       .filter(({ state }) => state !== 'sent' && state !== 'written')
       .map((delivery) => deliveryLine(delivery, runtime)),
     ...sentLines(known, isNew, nameOf, runtime),
-    ...(isWritten ? [`Emails written to a file are not sent. ${MAIL_SERVER_ADVICE}`] : []),
+    ...(isWritten
+      ? [`Emails written to a file are not sent. Set ${SMTP_URL_VARIABLE} in .env, then: readership run`]
+      : []),
     ...held.map(
       ({ report, period, project, for: what, until }) =>
         `${report} ${period}, ${nameOf(project)}: waiting for ${what}${until === null ? '' : ` until ${moment(until)} at the latest`}`,

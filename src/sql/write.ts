@@ -7,14 +7,8 @@ import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { literal } from '../history/duckdb.js';
+import type { Output } from '../terminal/output.js';
 import { expectOneSelect } from './answer.js';
-
-/** Where text goes if no file is given. */
-export interface TextSink {
-  /** False if the sink is full; `drained` resolves when it accepts more. */
-  readonly write: (text: string) => boolean;
-  readonly drained: () => Promise<unknown>;
-}
 
 /**
  * A file that appears only when it is complete. It is written in a private directory next to the
@@ -75,15 +69,15 @@ function failure(path: string, cause: unknown): StorageError {
   return new StorageError(`Cannot write the result to ${path}: ${why}`, { cause });
 }
 
-/** Writes chunks of text as they arrive, respecting backpressure. */
+/** Writes pieces of text to a file, or else to standard output, no faster than they are read there. */
 export async function writeText(
   pieces: AsyncIterable<string>,
   file: OutputFile | undefined,
-  sink: TextSink,
+  { write, drained }: Pick<Output, 'write' | 'drained'>,
 ): Promise<void> {
   if (file !== undefined)
     await file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
-  else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
+  else for await (const piece of pieces) if (!write(piece)) await drained();
 }
 
 /**
