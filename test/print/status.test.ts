@@ -60,6 +60,18 @@ const quiet: OperationsStatus = {
   waitingDeliveries: [],
 };
 
+/** The last run of a step: the export of last night, unless it is said otherwise. */
+const lastRun = (changed: Partial<LastRun>): LastRun => ({
+  step: 'export',
+  started_at: at('18T02:15:00'),
+  outcome: 'done',
+  resume_at: null,
+  summary: null,
+  done_at: null,
+  failures: 0,
+  ...changed,
+});
+
 const lines = (facts: Parameters<typeof factLines>[0]) =>
   factLines(facts, colorsOf()).map((line) => line.trim().replaceAll(/ {2,}/g, '  '));
 
@@ -155,15 +167,12 @@ test.each<[what: string, Partial<OperationsStatus>, line: string]>([
     'a step that goes on later, and why',
     {
       runs: [
-        {
+        lastRun({
           step: 'report',
           started_at: at('18T03:00:00'),
           outcome: 'later',
-          resume_at: null,
           summary: '0 emails sent; the mail server is off',
-          done_at: null,
-          failures: 1,
-        },
+        }),
       ],
     },
     'last report  not finished, Nov 18, 2026 at 03:00 UTC: 0 emails sent; the mail server is off',
@@ -209,58 +218,31 @@ describe('what needs attention', () => {
     projects: [{ id: 'prj_1' }],
     schedule: { export: '15 2 * * *' },
   });
-  const needs = (project: Partial<ProjectStatus>, operations: Partial<OperationsStatus> = {}, now = NOW) =>
-    needsOf(
-      { projects: [{ ...well, ...project }], operations: { ...quiet, ...operations } },
-      { settings },
-      now,
-    );
-  const exported = (started_at: Date): LastRun => ({
-    step: 'export',
-    started_at,
-    outcome: 'done',
-    resume_at: null,
-    summary: null,
-    done_at: started_at,
-    failures: 0,
-  });
+  type Changed = Partial<ProjectStatus & OperationsStatus>;
+  const needs = (changed: Changed, now = NOW) =>
+    needsOf({ projects: [{ ...well, ...changed }], operations: { ...quiet, ...changed } }, { settings }, now);
   const weekly = { report: 'weekly', project: 'p', period: '2026-W01' };
   const alert = { report: 'alert', project: '-', period: 'export 2026-01-05T00:00:00.000Z' };
   const missing = 'Acme Docs: yesterday has been missing since Nov 18, 2026 at 02:15 UTC: readership export';
 
-  it('is nothing if all is well', () => {
-    expect(needs({})).toEqual([]);
-  });
-
-  test.each<[what: string, Partial<ProjectStatus>, Partial<OperationsStatus>, now: Date, needs: string[]]>([
-    ['yesterday after the export', { isYesterdayStored: false }, {}, NOW, [missing]],
-    ['not before it', { isYesterdayStored: false }, {}, at('18T02:14:00'), []],
+  test.each<[what: string, Changed, needs: string[], now?: Date]>([
+    ['nothing if all is well', {}, []],
+    ['yesterday after the export', { isYesterdayStored: false }, [missing]],
+    ['not before it', { isYesterdayStored: false }, [], at('18T02:14:00')],
     [
       'also of a history that begins with it',
       { isYesterdayStored: false, historyFrom: day('2026-11-17') },
-      {},
-      NOW,
       [missing],
     ],
-    [
-      'not a day before the history',
-      { isYesterdayStored: false, historyFrom: day('2026-11-18') },
-      {},
-      NOW,
-      [],
-    ],
+    ['not a day before the history', { isYesterdayStored: false, historyFrom: day('2026-11-18') }, []],
     [
       'not for a site without views, as an export found',
-      { isYesterdayStored: false, historyFrom: null },
-      { runs: [exported(at('18T02:15:00'))] },
-      NOW,
+      { isYesterdayStored: false, historyFrom: null, runs: [lastRun({})] },
       [],
     ],
     [
       'but if only an export of the night before found none',
-      { isYesterdayStored: false, historyFrom: null },
-      { runs: [exported(at('17T02:15:00'))] },
-      NOW,
+      { isYesterdayStored: false, historyFrom: null, runs: [lastRun({ started_at: at('17T02:15:00') })] },
       [missing],
     ],
     [
@@ -269,8 +251,6 @@ describe('what needs attention', () => {
         failed: [day('2026-11-03')],
         stuck: [{ day: day('2026-11-02'), why: 'the rows have 3 views more', readAgain: day('2026-11-25') }],
       },
-      {},
-      NOW,
       [
         "Acme Docs: Nov 2, 2026 has not added up for several nights (the rows have 3 views more), and is read again on Nov 25, 2026. Ask the platform's operators, then: readership export --reload --from 2026-11-02 --to 2026-11-02",
         'Acme Docs: 1 day failed: readership export',
@@ -278,7 +258,6 @@ describe('what needs attention', () => {
     ],
     [
       'steps that fail for one reason, in one line',
-      {},
       {
         outages: (['improve', 'report'] as const).map((step, index) => ({
           step,
@@ -287,12 +266,10 @@ describe('what needs attention', () => {
           words: `${index} done; the disk is full`,
         })),
       },
-      NOW,
       ['improve and report have failed since Nov 16, 2026 at 04:00 UTC: the disk is full'],
     ],
     [
       'steps that fail for reasons with the same advice, each with its own',
-      {},
       {
         outages: (['export', 'report'] as const).map((step) => ({
           step,
@@ -301,7 +278,6 @@ describe('what needs attention', () => {
           words: `Cannot write ${step}.\nRun the command again; if it fails again: readership doctor`,
         })),
       },
-      NOW,
       ['export', 'report'].map(
         (step) =>
           `${step} has failed since Nov 16, 2026 at 04:00 UTC: Cannot write ${step}.\nRun the command again; if it fails again: readership doctor`,
@@ -309,19 +285,15 @@ describe('what needs attention', () => {
     ],
     [
       'a pull request that could not be looked up',
-      {},
       { pullRequestProblems: [{ job: 7, problem: 'the code host answered 404.' }] },
-      NOW,
       ['1 pull request could not be looked up, such as that of job 7: the code host answered 404.'],
     ],
     [
       'a job and a message of unknown outcome',
-      {},
       {
         unknownJobs: [{ id: 7, project: 'prj_1', path: '/lost' }],
         unknownMessages: [{ id: 3, job: 7 }],
       },
-      NOW,
       [
         'job 7 (/lost) may or may not exist: readership jobs settle 7 --sent REMOTE_ID, or --not-sent',
         'message 3 to job 7 may or may not have arrived: readership jobs settle 7 --sent, or --not-sent',
@@ -329,7 +301,6 @@ describe('what needs attention', () => {
     ],
     [
       'emails that wait, were refused, or may not have arrived, each with the command for one recipient',
-      {},
       {
         waitingDeliveries: [{ ...weekly, recipient: 'b@example.com', note: 'the mail server is off' }],
         failedDeliveries: [
@@ -342,7 +313,6 @@ describe('what needs attention', () => {
           { ...alert, recipient: 'ops@example.com' },
         ],
       },
-      NOW,
       [
         'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
         'weekly 2026-W01 was not delivered to d@example.com: 550 no such user. When that is fixed: readership report send weekly --period 2026-W01 --project p --force --to d@example.com',
@@ -352,7 +322,7 @@ describe('what needs attention', () => {
         "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report resolve alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
       ],
     ],
-  ])('is %s', (_, project, operations, now, expected) => {
-    expect(needs(project, operations, now)).toEqual(expected);
+  ])('is %s', (_, changed, expected, now) => {
+    expect(needs(changed, now)).toEqual(expected);
   });
 });
