@@ -81,17 +81,14 @@ export async function readWorkspace(
   const { workingDirectory, environment, output } = runtime;
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options.config, runtime, secrets);
-  if (configuration !== undefined) output.hide(secretsOf(configuration));
+  const known = configuration === undefined ? [] : secretsOf(configuration);
+  output.hide(known);
   const settings = configuration?.settings ?? sandboxSettings(workingDirectory);
   const files = filesIn(settings.dataDir);
   const dataset = datasetOf(options, settings, configuration, runtime);
   return {
     settings,
-    settingsDigest: digestOf([
-      settings,
-      dataset,
-      configuration === undefined ? [] : secretsOf(configuration),
-    ]),
+    settingsDigest: digestOf([settings, dataset, known]),
     configuration,
     machine: environment[MACHINE_VARIABLE],
     projects: projectsOf(settings, options.project),
@@ -114,15 +111,10 @@ function datasetOf(
 ): Workspace['dataset'] {
   const location = parquet === undefined ? publish.parquet : resolve(workingDirectory, parquet);
   if (location === undefined) return undefined;
-  const isConfigured = location === publish.parquet;
-  const then =
-    !isConfigured || publish.then === undefined || configuration === undefined
-      ? undefined
-      : {
-          command: publish.then,
-          directory: configuration.directory,
-          environment: withoutSecrets(environment, configuration.settings),
-        };
+  if (configuration === undefined || publish.then === undefined || location !== publish.parquet)
+    return { location, projects, then: undefined };
+  const { settings, directory } = configuration;
+  const then = { command: publish.then, directory, environment: withoutSecrets(environment, settings) };
   return { location, projects, then };
 }
 
