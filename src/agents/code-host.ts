@@ -7,7 +7,7 @@ import {
   RefusedError,
   TryLaterError,
 } from '../api/errors.js';
-import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/clock.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from '../api/retry-after.js';
 import { Transport } from '../api/transport.js';
 import type { ResponseHeaders } from '../network.js';
 import { CODE_HOST_TOKEN_VARIABLE } from '../config/load.js';

@@ -1,6 +1,6 @@
 import { subHours } from 'date-fns';
 import { RefusedError, TryLaterError } from '../api/errors.js';
-import { LONGEST_WAIT_MS } from '../api/clock.js';
+import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 import { ENDED_STATUSES } from '../api/schema.js';
 import type { Job, JobState } from '../state/jobs.js';
 import type { JobMessage, MessageState } from '../state/messages.js';

@@ -4,7 +4,7 @@ import { duration, nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
 import type { ResponseHeaders } from '../network.js';
 import type { Redact } from '../redact.js';
-import { LONGEST_WAIT_MS, parseRetryAfter } from './clock.js';
+import { LONGEST_WAIT_MS, parseRetryAfter } from './retry-after.js';
 
 /** The request, named in every message. The URL contains no secret; the key is sent in a header. */
 export interface Operation {

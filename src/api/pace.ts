@@ -4,7 +4,7 @@ import { type Sleep, sleepFor } from '../sleep.js';
 import { isRateLimited, PausedError, SERVER_PAUSE } from './errors.js';
 import type { Refusals, requestsOf } from '../state/platform.js';
 import { hourOf, type RollingHour } from './hour.js';
-import { LONGEST_WAIT_MS } from './clock.js';
+import { LONGEST_WAIT_MS } from './retry-after.js';
 
 /** The pause after a refusal that names none. If the next request is refused as well, the next pause is twice as long. */
 const FIRST_PAUSE_MS = 5_000;

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import fc from 'fast-check';
-import { parseRetryAfter, PlatformClock, skewOf } from '../../src/api/clock.js';
+import { PlatformClock, skewOf } from '../../src/api/clock.js';
+import { parseRetryAfter } from '../../src/api/retry-after.js';
 import type { ResponseHeaders } from '../../src/network.js';
 import { clientOf, NO_ROWS, PAGE } from './open-client.js';
 import { reply } from '../serve.js';
