@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { readerOf } from '../src/history/duckdb.js';
 import { storeTables } from '../src/history/state-copy.js';
 import { writeNext } from '../src/history/write.js';
-import { readTables } from '../src/state/backup.js';
+import { readTables } from '../src/state/copies.js';
 import { openState } from '../src/state/open.js';
 import { changeHistory, inHistory, STORE_VIEWS } from './open-history.js';
 import { MADE_UP_JOBS, MADE_UP_TABLES, type TestHistory } from './reports/history.js';

@@ -11,7 +11,7 @@ import { acquireWorker, expectLocks, type Worker } from '../state/lock.js';
 import { createState, openState, stateFileIn } from '../state/open.js';
 import { placeOf, type SendingPlace, setHistory } from '../state/workspace.js';
 import { recover, type Recovered, Sender } from '../state/sender.js';
-import { readTables, saveState } from '../state/backup.js';
+import { readTables, saveState } from '../state/copies.js';
 import type { State } from '../state/state.js';
 import { daysToStore } from '../steps/history.js';
 import type { Observer, Parts } from '../steps/step.js';

@@ -21,7 +21,7 @@ import {
   type ReadyState,
   type RestoredState,
   writeState,
-} from '../state/backup.js';
+} from '../state/restore.js';
 import type { State } from '../state/state.js';
 import { type LastAttempt, readWitness, writeWitness } from '../state/witness.js';
 import { of04, storageFailure } from '../storage.js';

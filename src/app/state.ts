@@ -6,7 +6,7 @@ import type { History } from '../history/history.js';
 import { emptyState, missingState, openState } from '../state/open.js';
 import { hasHistory, otherPlace, placeOf } from '../state/workspace.js';
 import type { State } from '../state/state.js';
-import { readTables } from '../state/backup.js';
+import { readTables } from '../state/copies.js';
 import { readWitness } from '../state/witness.js';
 import type { Workspace } from './workspace.js';
 

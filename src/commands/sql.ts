@@ -15,7 +15,7 @@ import { OutputFile, copyParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../history/history.js';
 import { openState } from '../state/open.js';
-import { readTables } from '../state/backup.js';
+import { readTables } from '../state/copies.js';
 import { aDuration, workspaceCommand, value } from './command.js';
 
 /** Maximum rows of a table on a terminal. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { emptyState } from './open.js';
-import { type SavedState, saveState } from './backup.js';
+import { type SavedState, saveState } from './copies.js';
 import type { State } from './state.js';
 
 type Row = Readonly<Record<string, unknown>>;

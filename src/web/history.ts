@@ -14,7 +14,7 @@ import type { DaysReader } from '../export/day-records.js';
 import { stampOf } from '../files.js';
 import { readStoredDays } from '../history/days.js';
 import type { StateTables } from '../history/state-copy.js';
-import { readTables } from '../state/backup.js';
+import { readTables } from '../state/copies.js';
 import { filledIn, type Parameters, parseRows, type Reader } from '../history/duckdb.js';
 import { Turns } from './limits.js';
 

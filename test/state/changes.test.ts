@@ -138,7 +138,7 @@ describe('the files with locks', () => {
         for (const one of imported.split(',').map((part) => part.trim()))
           expect(['', ...HARMLESS], `${name} imports ${one}`).toContain(one);
     }
-    const inState = ['backup', 'database', 'lock', 'open', 'state'].map((name) =>
+    const inState = ['database', 'lock', 'open', 'restore', 'state'].map((name) =>
       join('state', `${name}.ts`),
     );
     // Which removes what a killed process left of a next file.

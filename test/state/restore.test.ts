@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findState, isToReplace, saveState, writeState } from '../../src/state/backup.js';
+import { findState, isToReplace, writeState } from '../../src/state/restore.js';
+import { saveState } from '../../src/state/copies.js';
 import { addJob, change, newState, reopened, valueOf } from './new-state.js';
 
 it.each(['missing', 'damaged'] as const)('a state that is %s is replaced by a saved one', async (loss) => {
