@@ -21,7 +21,7 @@ import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { delivery } from './letters.js';
 import { startMailServer } from './mail-server.js';
-import { loadDays, type MailSite, mailSite, recordReported } from './site.js';
+import { loadDays, type MailSite, mailSite, recordReported, shortenReports } from './site.js';
 
 const GIVEN = {
   baseUrl: 'http://127.0.0.1',
@@ -47,8 +47,9 @@ const report = (time: string, { sender, workspace, outgoing, session }: GivenPar
     workspace: {
       settings,
       projects: settings.projects,
+      workspaceDir: test.directory,
       historyFile: join(test.directory, 'history.duckdb'),
-      reportsDir: join(test.directory, 'reports'),
+      reportsDir: join(test.directory, 'pages'),
       ...workspace,
     },
     outgoing: { transport: test.transport, ...outgoing },
@@ -59,6 +60,7 @@ const report = (time: string, { sender, workspace, outgoing, session }: GivenPar
 
 describe('the report step', () => {
   it('is summed up in one line for each report and project, and one for each failure', async () => {
+    await shortenReports(test.directory);
     const projects = [...settings.projects, { ...settings.projects[0], id: 'prj_2', name: 'Other Docs' }].map(
       (project) => ({ apiKeyEnv: 'KEY', ...project }),
     );
@@ -152,6 +154,7 @@ describe('the report step', () => {
   });
 
   it('waits for a missing day until it is loaded, or the longest wait is over, and then says so', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-14'));
     for (const time of [MONDAY, '2026-11-17T02:14:00Z']) {
       const { detail } = await report(time);
@@ -183,6 +186,7 @@ describe('the report step', () => {
   });
 
   it('names an email that a killed process was sending until it is settled, and does not send it again', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const { state, sender, worker } = test;
     const now = new Date(MONDAY);
@@ -207,6 +211,7 @@ describe('the report step', () => {
   });
 
   it('sends a period once to the same person, however the address is written, and whether it is a digest', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const to = ['docs@example.com', 'Lead@example.com'];
     const sentTo = async (weekly: object, time = MONDAY) => {
@@ -228,6 +233,7 @@ describe('the report step', () => {
   });
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     test.server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error, summary } = await report('2026-11-22T23:58:00Z');
@@ -243,6 +249,7 @@ describe('the report step', () => {
   });
 
   it('says once that the mail server takes no more, and what waits for it', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const gone = await startMailServer();
     await gone.close();
@@ -265,6 +272,7 @@ describe('the report step', () => {
   });
 
   it('has nothing to report of a new site, and sends no old news after weeks offline', async () => {
+    await shortenReports(test.directory);
     expect(await report(MONDAY)).toMatchObject({ detail: { pages: [], deliveries: [] }, error: undefined });
     await loadDays(test.history, day('2026-11-02'), day('2026-12-06'));
     // After an interruption, nothing is begun.
@@ -283,6 +291,7 @@ describe('the report step', () => {
   });
 
   it('names the weeks without an email after weeks offline, with links to their pages', async () => {
+    await shortenReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const served = {
       ...settings,
@@ -300,7 +309,7 @@ describe('the report step', () => {
     ] as const;
     for (const [range, week] of unsent) {
       const page = `prj_1/weekly-${week}.html`;
-      expect(await readFile(join(test.directory, 'reports', page), 'utf8')).toContain(range);
+      expect(await readFile(join(test.directory, 'pages', page), 'utf8')).toContain(range);
       expect(mail.text).toContain(`! No email was sent about ${range}: https://reports.example.com/${page}`);
       expect(mail.html).toMatch(
         new RegExp(`<a href="https://reports.example.com/${page}"[^>]*>${range}</a>`),

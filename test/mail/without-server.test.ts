@@ -13,7 +13,7 @@ import { reportStep } from '../../src/steps/report.js';
 import { readWritten } from '../../src/mail/deliver.js';
 import { runtimeIn } from '../run-cli.js';
 import { partsOf } from '../steps/parts-of.js';
-import { loadDays, type MailSite, mailSite } from './site.js';
+import { loadDays, type MailSite, mailSite, shortenReports } from './site.js';
 
 const CONFIGURED = {
   baseUrl: 'http://127.0.0.1',
@@ -29,6 +29,7 @@ let test: MailSite;
 
 beforeEach(async () => {
   test = await mailSite();
+  await shortenReports(test.directory);
   await loadDays(test.history, day('2026-10-12'), day('2026-11-15'));
 });
 
@@ -39,8 +40,9 @@ const partsAt = (time: string, hasServer: boolean) =>
     workspace: {
       settings,
       projects: settings.projects,
+      workspaceDir: test.directory,
       historyFile: join(test.directory, 'history.duckdb'),
-      reportsDir: join(test.directory, 'reports'),
+      reportsDir: join(test.directory, 'pages'),
     },
     outgoing: {
       transport: hasServer ? test.transport : () => outboxTransport(join(test.directory, 'outbox')),
@@ -111,7 +113,7 @@ describe('without a mail server', () => {
     const parts = partsAt('2026-11-17T04:00:00Z', false);
     const period = lastEnded('week', new Date(MONDAY), settings.reports);
     // As `report send --force` does.
-    for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', undefined))) {
+    for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', test.directory))) {
       const recipients = mailing.audience.to;
       await sendMailing(parts, { mailing, period, recipients, admission: 'force', reader: parts.store });
     }
