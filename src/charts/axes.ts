@@ -45,6 +45,7 @@ export function valueAxis(lines: readonly ChartValues[], highest: number, { top,
     .clamp(true);
   const isWhole = all.every(Number.isInteger);
   return {
+    /** The values with a line of the grid. */
     ticks: scale.ticks(4).filter((tick) => !isWhole || Number.isInteger(tick)),
     yOf: (value: number): number => scale(value),
   };

@@ -1,6 +1,5 @@
 import { mean } from 'd3-array';
-import type { DayRange } from '../day.js';
-import { dayAxis, highestOf, type Plot, valueAxis } from './axes.js';
+import { dayAxis, highestOf, valueAxis } from './axes.js';
 import { type ChartValues, type LineChart, shortNumber } from './chart.js';
 import { fitting, isNarrow, type Size, widthOf, widthOfBold } from './svg.js';
 
@@ -17,31 +16,9 @@ const LEAST_BESIDE = 112;
 const MOST_BESIDE = 190;
 
 /** Where the parts of a chart are, in pixels. */
-export interface Layout {
-  readonly plot: Plot;
-  /** Where days begin and end. */
-  readonly edgesOf: (days: DayRange) => { readonly from: number; readonly to: number };
-  /** The middle of each point. */
-  readonly xs: readonly number[];
-  readonly yOf: (value: number) => number;
-  /** The values with a line of the grid. */
-  readonly ticks: readonly number[];
-  /** The end of the scale: a value above it is a triangle. */
-  readonly highest: number;
-  /** The bold values of each line. */
-  readonly bold: readonly ChartValues[];
-  /** The names of the lines, each with its last value. */
-  readonly names: readonly LineName[];
-}
+export type Layout = ReturnType<typeof layoutOf>;
 
-interface LineName {
-  readonly words: string;
-  readonly color: string;
-  readonly x: number;
-  readonly y: number;
-}
-
-export function layoutOf(chart: LineChart, size: Size): Layout {
+export function layoutOf(chart: LineChart, size: Size) {
   const values = chart.lines.map((line) => line.values);
   const highest = highestOf(values);
   const bold = chart.lines.map((line) =>
@@ -58,8 +35,20 @@ export function layoutOf(chart: LineChart, size: Size): Layout {
   const edgesOf = dayAxis(chart.points, plot);
   const xs = chart.points.map((days) => (edgesOf(days).from + edgesOf(days).to) / 2);
   const axis = valueAxis(values, highest, plot);
-  const names = above ?? namesBeside(named, axis.yOf, right + 10, beside - 12);
-  return { plot, edgesOf, xs, highest, bold, names, ...axis };
+  return {
+    plot,
+    /** Where days begin and end. */
+    edgesOf,
+    /** The middle of each point. */
+    xs,
+    /** The end of the scale: a value above it is a triangle. */
+    highest,
+    /** The bold values of each line. */
+    bold,
+    /** The names of the lines, each with its last value. */
+    names: above ?? namesBeside(named, axis.yOf, right + 10, beside - 12),
+    ...axis,
+  };
 }
 
 /** The average of each day and the six before; null if any is missing. Days above `highest` are left out. */
@@ -70,15 +59,10 @@ const averageOf = (values: ChartValues, highest: number): ChartValues =>
     return mean(seven.filter((value) => value !== null && value <= highest)) ?? null;
   });
 
-interface NamedEnd {
-  readonly words: string;
-  readonly color: string;
-  /** The last value; null if there is none. */
-  readonly last: number | null;
-}
+type NamedEnd = ReturnType<typeof namedEnds>[number];
 
-/** The lines with a name. Those of an earlier period have none. */
-const namedEnds = ({ lines, unit }: LineChart, bold: readonly ChartValues[]): NamedEnd[] =>
+/** The lines with a name, and their last values. Those of an earlier period have none. */
+const namedEnds = ({ lines, unit }: LineChart, bold: readonly ChartValues[]) =>
   lines.flatMap(({ label, color, look, values }, index) => {
     if (look === 'dashed') return [];
     const value = bold[index]?.at(-1) ?? null;
@@ -87,7 +71,7 @@ const namedEnds = ({ lines, unit }: LineChart, bold: readonly ChartValues[]): Na
   });
 
 /** Names in rows above the plot. */
-function namesAbove(named: readonly NamedEnd[], width: number): LineName[] {
+function namesAbove(named: readonly NamedEnd[], width: number) {
   let [x, y] = [AT_LEFT, 16];
   return named.map(({ words, color }) => {
     const length = widthOfBold(words);
@@ -99,7 +83,7 @@ function namesAbove(named: readonly NamedEnd[], width: number): LineName[] {
 }
 
 /** Names at the ends of their lines, apart from each other. */
-function namesBeside(named: readonly NamedEnd[], yOf: Layout['yOf'], x: number, width: number): LineName[] {
+function namesBeside(named: readonly NamedEnd[], yOf: (value: number) => number, x: number, width: number) {
   const sorted = named
     .map(({ words, color, last }) => ({ words: fitting(words, width), color, end: yOf(last ?? 0) }))
     .sort((one, two) => one.end - two.end);

@@ -35,6 +35,12 @@ const HISTORY =
   'SELECT min(day) AS first, max(day) AS last FROM site_days WHERE project = $project HAVING count(*) > 0';
 const historyRow = z.object({ first: dayColumn, last: dayColumn });
 
+/** The first and the last loaded day of a project; undefined for none. */
+export async function extentOf(reader: Reader, project: string): Promise<DayRange | undefined> {
+  const [extent] = await reader.query(HISTORY, historyRow, { project });
+  return extent;
+}
+
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
 export class NothingLoadedError extends ConfigurationError {
   constructor(
@@ -76,7 +82,7 @@ export async function readCoverage(
   const { first: from, last: to } = period;
   const [coverage] = await reader.query(COVERAGE, coverageRow, { project: project.id, from, to });
   if (coverage !== undefined) return coverage;
-  const [history] = await reader.query(HISTORY, historyRow, { project: project.id });
+  const history = await extentOf(reader, project.id);
   throw new NothingLoadedError(
     `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project.name}. Its history ` +
       (history === undefined

@@ -95,9 +95,12 @@ export function improveModel(answers: object, selection?: CurrentSelection) {
 }
 
 function jobModel(row: ImproveRows['jobs'][number]) {
+  const { reason, weekly } = row;
   return {
     ...reportedJob(row),
-    ...whyOf(row.reason, row.weekly),
+    reason,
+    /** The reason as numbers, or in words if it has none. */
+    weekly: { ...weekly, note: weekly.human === null ? `${capitalised(reason)}.` : null },
     plannedAt: row.planned_at,
     endedAt: row.ended_at,
     isNew: row.newly_flagged,
@@ -151,11 +154,6 @@ function otherPages(
     flaggedOn,
     state: isMerged ? 'Merged' : STATES[group],
   }));
-}
-
-/** The reason as numbers, or in words if it has none. */
-function whyOf(reason: string, weekly: z.infer<typeof choiceRow>['weekly']) {
-  return { reason, weekly: { ...weekly, note: weekly.human === null ? `${capitalised(reason)}.` : null } };
 }
 
 const STATES = {

@@ -54,16 +54,20 @@ export async function listPages(directory: string, calendar: Calendar) {
 
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
 
+/** The report and period that a file is named after; undefined for any other file. The report may have been removed. */
+export function pageNamed(file: string, calendar: Calendar): PageName | undefined {
+  const [, name = '', periodName = ''] = /^(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(file) ?? [];
+  const period = periodNamed(periodName, calendar);
+  return period && { name, period };
+}
+
 /** The page in a file below `directory`; undefined for any other file. */
 function pageIn(directory: string, file: string, calendar: Calendar) {
   const [project = '', name = '', ...deeper] = file.split(/[/\\]/);
-  const [, report = '', periodName = ''] = /^(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(name) ?? [];
-  const period = periodNamed(periodName, calendar);
-  if (period === undefined || deeper.length > 0) return undefined;
+  const named = pageNamed(name, calendar);
+  if (named === undefined || deeper.length > 0) return undefined;
   return {
-    period,
-    /** The report's name; the report itself may have been removed. */
-    name: report,
+    ...named,
     /**
      * Its address below that of the directory. The folder's name, an encoded project id, is encoded
      * again.

@@ -44,17 +44,9 @@ export async function tryViews(
 type ReadPage = (offset: number, limit: number) => Promise<ViewsResponse>;
 
 /** The first page, and what it shows of the others. */
-interface FirstPage {
-  readonly response: ViewsResponse;
-  /** Whether rows must follow, whatever the platform says. */
-  readonly hasMore: boolean;
-  /** What happened to the documented limit. */
-  readonly limit: 'accepted' | 'refused' | 'cut';
-  /** How many rows the platform returns at once. */
-  readonly pageSize: number;
-}
+type FirstPage = Awaited<ReturnType<typeof readFirstPage>>;
 
-async function readFirstPage(page: ReadPage): Promise<FirstPage> {
+async function readFirstPage(page: ReadPage) {
   let asked: number = LIMITS.viewsPage.max;
   const response = await page(0, asked).catch((error: unknown) => {
     // The request for a second page is spent on a smaller one.
@@ -67,8 +59,15 @@ async function readFirstPage(page: ReadPage): Promise<FirstPage> {
   const isWhole = equalCounts(sumCounts(views), totals);
   const hasMore = !isWhole && mayHaveMore(response, { rows: asked });
   const isCut = hasMore && views.length < asked;
-  const limit = asked < LIMITS.viewsPage.max ? 'refused' : isCut ? 'cut' : 'accepted';
-  return { response, hasMore, limit, pageSize: isCut ? Math.max(1, views.length) : asked };
+  return {
+    response,
+    /** Whether rows must follow, whatever the platform says. */
+    hasMore,
+    /** What happened to the documented limit. */
+    limit: asked < LIMITS.viewsPage.max ? 'refused' : isCut ? 'cut' : 'accepted',
+    /** How many rows the platform returns at once. */
+    pageSize: isCut ? Math.max(1, views.length) : asked,
+  } as const;
 }
 
 function sizeVerdict({ response: { views }, limit, pageSize }: FirstPage): Verdict {

@@ -22,8 +22,7 @@ import { settleJob, WAYS } from '../steps/settle-job.js';
 import { byBothClocks } from '../steps/step.js';
 import type { SiteRequest } from './request.js';
 
-/** Does what a form requests, and says what was done; with `sends`, something waits to be sent. */
-type ActionWork = (request: SiteRequest) => Promise<Done>;
+/** What was done, in words; with `sends`, something waits to be sent. */
 interface Done {
   readonly answer: string;
   readonly sends?: boolean;
@@ -32,7 +31,7 @@ interface Done {
 /** Something that a form can request. */
 export interface Action {
   readonly words: string;
-  readonly work: ActionWork;
+  readonly work: (request: SiteRequest) => Promise<Done>;
 }
 
 /** What was requested, and what was done. */

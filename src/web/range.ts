@@ -1,20 +1,10 @@
-import { z } from 'zod';
-import { dayColumn, readSql } from '../columns.js';
 import { addDays, addMonths, type Day, type DayRange, daysBetween, earlierBy, wholeMonths } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { namedRange, shortDayRange } from '../format/days.js';
+import { extentOf } from '../reports/coverage.js';
 import { type Calendar, periodOf } from '../reports/period.js';
 import type { HistoryReader } from './history.js';
 import type { PageQuery, RANGES } from './query.js';
-
-const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
-const extentRow = z.object({ first: dayColumn, last: dayColumn });
-
-/** The first and the last loaded day of a project; undefined for none. */
-export async function extentOf(reader: HistoryReader, project: string): Promise<DayRange | undefined> {
-  const [extent] = await reader.query(EXTENT, extentRow, { project });
-  return extent;
-}
 
 /** How many days up to the last loaded one a link selects. */
 const LENGTHS: Readonly<Record<(typeof RANGES)[number], number>> = {

@@ -5,13 +5,12 @@ import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, type DayRange } from '../day.js';
 import { inTitle } from '../format/text.js';
-import { NothingLoadedError } from '../reports/coverage.js';
+import { extentOf, NothingLoadedError } from '../reports/coverage.js';
 import { listReports } from '../reports/definition.js';
-import { listPages, pageUrl } from '../reports/report-pages.js';
-import { lastEnded, type Period, periodNamed, periodOf, titleOf } from '../reports/period.js';
+import { listPages, pageNamed, pageUrl } from '../reports/report-pages.js';
+import { lastEnded, type Period, periodOf, titleOf } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { Asker, HistoryReader } from './history.js';
-import { extentOf } from './range.js';
 import type { SiteRequest, Sources } from './request.js';
 
 /** Where a report is served. */
@@ -88,30 +87,30 @@ export async function reportPage(
 async function findAsked({ workspace, runtime, proposals }: Sources, reader: HistoryReader, href: string) {
   const { settings, workspaceDir, projects } = workspace;
   const calendar = settings.reports;
-  const [, name = '', period] = /\/(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(href) ?? [];
-  const found = period === undefined ? undefined : periodNamed(period, calendar);
-  if (found === undefined) return undefined;
-  const project = projects.find((one) => `/reports/${href}` === hrefOf(one, name, found));
+  const named = pageNamed(href.replace(/^[^/]*\//, ''), calendar);
+  if (named === undefined) return undefined;
+  const { name, period } = named;
+  const project = projects.find((one) => `/reports/${href}` === hrefOf(one, name, period));
   const { reports: known } = await listReports(workspaceDir);
-  const report = known.find((one) => one.name === name && one.period === found.kind);
+  const report = known.find((one) => one.name === name && one.period === period.kind);
   if (project === undefined || report === undefined) return undefined;
   const extent = await extentOf(reader, project.id);
   const hrefIfLoaded = (other: Period) => (overlaps(other, extent) ? hrefOf(project, name, other) : null);
   const now = runtime.now();
-  const ended = lastEnded(found.kind, now, calendar);
-  const next = periodOf(found.kind, addDays(found.last, 1), calendar);
+  const ended = lastEnded(period.kind, now, calendar);
+  const next = periodOf(period.kind, addDays(period.last, 1), calendar);
   // Its links lead to other pages of the app, at whatever address that was opened.
   const place = {
     ...workspace,
     settings: { ...settings, serve: { auth: 'link', ...settings.serve, url: '' } as const },
   };
   return {
-    isLive: report.model === 'weekly' || found.name === ended.name,
+    isLive: report.model === 'weekly' || period.name === ended.name,
     links: {
-      kind: found.kind,
+      kind: period.kind,
       /** The days of the report, in the address of other pages. */
-      about: new URLSearchParams({ project: project.id, from: found.first, to: found.last }).toString(),
-      previous: hrefIfLoaded(periodOf(found.kind, addDays(found.first, -1), calendar)),
+      about: new URLSearchParams({ project: project.id, from: period.first, to: period.last }).toString(),
+      previous: hrefIfLoaded(periodOf(period.kind, addDays(period.first, -1), calendar)),
       next: next.last > ended.last ? null : hrefIfLoaded(next),
     },
     render: async () => {
@@ -120,7 +119,7 @@ async function findAsked({ workspace, runtime, proposals }: Sources, reader: His
         const selectNow = () => proposals.select(reader, project, now).catch(() => undefined);
         const prepared = await prepareReport(place, reader, project, {
           report,
-          period: found,
+          period,
           now,
           selectNow,
         });
