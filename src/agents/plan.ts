@@ -8,13 +8,10 @@ import { readSkips } from '../state/decisions.js';
 import type { State } from '../state/state.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { type Ranking, readRanking, type Variants } from './ranking.js';
-import { type Reason, reasonOfSkip, type RoomRules, type Room } from './reasons.js';
-import { type Selection, type SelectionRules, type SelectionState, selectPages } from './select.js';
+import { type Reason, reasonOfSkip, type Room } from './reasons.js';
+import { type Selection, selectPages } from './select.js';
 import type { Reader } from '../history/duckdb.js';
-import type { Sitemap } from './sitemap.js';
-
-/** The settings of the `improve` section that planning needs. */
-export type PlanRules = SelectionRules & RoomRules & Pick<Settings['improve'], 'cooldownDays'>;
+import type { IsListed, Sitemap } from './sitemap.js';
 
 /**
  * What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they
@@ -39,18 +36,25 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
-/** What a plan is made from, besides what is stored of jobs and skips. */
-export type PlanInput = Pick<SelectionState, 'isListed' | 'only'> & Ranking & { readonly now: Date };
-
 /** What the plans of a project are made from, which is the same all day. */
-export type PlanBasis = Omit<PlanInput, 'now' | 'only'>;
+export interface PlanBasis extends Ranking {
+  /** Whether the site's sitemap lists a page; undefined without a sitemap. */
+  readonly isListed: IsListed | undefined;
+}
+
+/** When a plan is made, and the only pages to flag or leave out; by default, all. */
+export interface PlanOccasion {
+  readonly now: Date;
+  readonly only?: readonly string[];
+}
 
 /** Decides from what is stored which pages get a job. Sends and stores nothing. */
 export function planImprovement(
   state: State,
   project: string,
-  rules: PlanRules,
-  { candidates, variants, now, isListed, only }: PlanInput,
+  rules: Settings['improve'],
+  { candidates, variants, isListed }: PlanBasis,
+  { now, only }: PlanOccasion,
 ): ImprovePlan {
   const jobs = readJobs(state, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
@@ -94,7 +98,7 @@ export const isInReview = ({ pr_link, merged_on, closed_on, merged_into, state }
  * How many jobs may be planned now, and how many of those that wait may be sent: limits may have been lowered since
  * they were planned, and a job counts toward the week (UTC) in which it is sent.
  */
-export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
+export function roomFor(jobs: readonly Job[], rules: Settings['improve'], now: Date) {
   const monday = startOfISOWeek(new UTCDate(now));
   const isThisWeek = (at: Date) => at >= monday && at < addWeeks(monday, 1);
   const waiting = jobs.filter(({ state }) => state === 'planned').length;
@@ -119,7 +123,7 @@ export function roomFor(jobs: readonly Job[], rules: RoomRules, now: Date) {
  */
 export function awaitedRoom(
   jobs: readonly Job[],
-  rules: RoomRules & Pick<Settings['improve'], 'mode'>,
+  rules: Settings['improve'],
   job: number,
   now: Date,
 ): Room | undefined {
@@ -131,8 +135,8 @@ export function awaitedRoom(
 }
 
 /** How many new jobs are allowed with those that count toward each limit. */
-function roomLeft(rules: RoomRules, used: Readonly<Record<keyof RoomRules, number>>): Room {
-  const roomBy = (setting: keyof RoomRules): Room => ({
+function roomLeft(rules: Settings['improve'], used: Readonly<Record<Room['setting'], number>>): Room {
+  const roomBy = (setting: Room['setting']): Room => ({
     count: Math.max(0, rules[setting] - used[setting]),
     setting,
     limit: rules[setting],
@@ -153,7 +157,7 @@ const FAILED_COOLDOWN_DAYS = 7;
  */
 export function busyPages(
   jobs: readonly Job[],
-  { cooldownDays }: Pick<PlanRules, 'cooldownDays'>,
+  { cooldownDays }: Settings['improve'],
   now: Date,
 ): Map<string, Reason> {
   const busy = new Map<string, Reason>();
@@ -217,7 +221,7 @@ export function selectingNow({ reader, state, rules, now, signal }: Sources): Se
     try {
       const isListed = (await (sitemap ??= readSitemap(rules.sitemap, signal)))?.listedOn(siteUrl);
       const ranking = await readRanking(reader, id, rules, now);
-      return planImprovement(state, id, rules, { ...ranking, now, isListed });
+      return planImprovement(state, id, rules, { ...ranking, isListed }, { now });
     } catch (error) {
       // The improve step says what is wrong with it.
       if (error instanceof SitemapError) return undefined;

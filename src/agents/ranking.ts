@@ -41,7 +41,7 @@ export interface Ranking {
 export async function readRanking(
   reader: Reader,
   project: string,
-  rules: Pick<Settings['improve'], 'minWeeklyViews' | 'variants'>,
+  rules: Settings['improve'],
   now: Date,
 ): Promise<Ranking> {
   const { minWeeklyViews } = rules;
@@ -97,7 +97,7 @@ export type Variants = readonly string[];
 async function readVariants(
   reader: Reader,
   project: string,
-  { variants }: Pick<Settings['improve'], 'variants'>,
+  { variants }: Settings['improve'],
   now: Date,
 ): Promise<Variants> {
   if (variants !== 'auto') return variants;

@@ -4,7 +4,6 @@ import type { Day } from '../day.js';
 import { longDay } from '../format/days.js';
 import { counted, inWords, percentOf, thousands } from '../format/numbers.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
-import type { Settings } from '../config/schema.js';
 
 /** For a page that nothing is known of. */
 export const NO_EVIDENCE: Evidence = { weekly_human: 0, weekly_ai: 0, trend: null, weeks: [] };
@@ -127,13 +126,10 @@ function rankWords({ rank, pages, weekly_human, weekly_ai, trend, weeks, lately 
   );
 }
 
-/** The limits in the `improve` section of the configuration. */
-export type RoomRules = Pick<Settings['improve'], 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
-
 /** How many jobs are allowed, and the limit that decides it. */
 export interface Room {
   readonly count: number;
-  readonly setting: keyof RoomRules;
+  readonly setting: 'maxJobsPerWeek' | 'maxOpenPullRequests';
   readonly limit: number;
 }
 

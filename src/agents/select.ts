@@ -6,11 +6,8 @@ import { type Lately, NO_EVIDENCE, type Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
 import { sharedPath, type Variants, type Candidate } from './ranking.js';
 
-/** The selection rules in the `improve` section of the configuration. */
-export type SelectionRules = Pick<Settings['improve'], 'minWeeklyViews' | 'exclude'>;
-
 /** What affects the selection besides views. */
-export interface SelectionState {
+interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
   readonly busy: ReadonlyMap<string, Reason>;
   /** Pages whose pull request was rejected: they get a job only if a person names them. */
@@ -59,7 +56,7 @@ const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
  */
 export function selectPages(
   candidates: readonly Candidate[],
-  rules: SelectionRules,
+  rules: Settings['improve'],
   state: SelectionState,
 ): Selection {
   const { only, rejected, room } = state;

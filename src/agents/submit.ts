@@ -28,13 +28,13 @@ import {
   SHORTEST_POLL_DELAY_MS,
 } from './lifecycle.js';
 import { roomFor } from './plan.js';
-import type { RoomRules } from './reasons.js';
+import type { Settings } from '../config/schema.js';
 
 export interface SubmitTask extends JobsTask {
   readonly sender: Sender;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
   /** The limits on jobs. */
-  readonly rules: RoomRules;
+  readonly rules: Settings['improve'];
   /** Whether jobs that no person approved are sent as well. */
   readonly sendsAll: boolean;
   /** Called with each job after its prompt or message was sent, whatever the outcome. */

@@ -29,6 +29,9 @@ export interface ReadOptions {
   readonly isTrial?: boolean;
 }
 
+/** What reads page views. */
+export type ViewsClient = Pick<Client, 'views'>;
+
 /** A page of views to request. Days are UTC; `dateTo` is exclusive. */
 export interface ViewsQuery {
   readonly dateFrom: Day;

@@ -93,7 +93,7 @@ export class RollingHour {
 }
 
 /** The last hour of a key. */
-export function hourOf({ sent, refusals }: Pick<KnownRequests, 'sent' | 'refusals'>, now: Date): RollingHour {
+export function hourOf({ sent, refusals }: KnownRequests, now: Date): RollingHour {
   // It is not known when in their minute they were sent.
   const uses = sent.map(({ minute, requests }) => ({ at: endOfMinute(minute), requests }));
   const hour = new RollingHour(uses, now);

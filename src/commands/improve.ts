@@ -83,7 +83,7 @@ async function showPlan(
     for (const { id, name, siteUrl } of projects) {
       const ranking = await readRanking(history, id, rules, now);
       const isListed = sitemap?.listedOn(siteUrl);
-      const plan = planImprovement(state, id, rules, { ...ranking, now, isListed });
+      const plan = planImprovement(state, id, rules, { ...ranking, isListed }, { now });
       // A mistake in a template matters only where prompts are shown.
       const propose = () => plan.flagged.map((page) => proposalOf(id, page, workspace));
       if (json) {

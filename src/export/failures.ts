@@ -1,4 +1,4 @@
-import type { Client } from '../api/client.js';
+import type { ViewsClient } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { State } from '../state/state.js';
@@ -16,7 +16,7 @@ const MAX_IN_A_ROW = 50;
 export interface ExportedProject {
   readonly history: HistoryStore;
   readonly state: State;
-  readonly client: Pick<Client, 'views'>;
+  readonly client: ViewsClient;
   readonly project: string;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;

@@ -1,4 +1,4 @@
-import type { Client, ReadOptions } from '../api/client.js';
+import type { ReadOptions, ViewsClient } from '../api/client.js';
 import { PagingError, type RefusedError } from '../api/errors.js';
 import {
   type PageViews,
@@ -74,7 +74,7 @@ export const mayHaveMore = (page: ViewsResponse, { rows }: { readonly rows: numb
  * last. Throws a `PagingError` if there is no end, and an `OffsetError` if the platform refuses an offset.
  */
 export async function* viewsPages(
-  client: Pick<Client, 'views'>,
+  client: ViewsClient,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
   { pageSize: known, share = 1, kept, onAhead, atOnce = () => 1, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {

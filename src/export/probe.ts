@@ -1,4 +1,4 @@
-import type { Client, ReadOptions } from '../api/client.js';
+import type { ReadOptions, ViewsClient } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { TOO_MANY_VIEWS, type ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange } from '../day.js';
@@ -7,7 +7,7 @@ import { ReadershipError } from '../errors.js';
 
 /** Site totals of a range of days, both included, for one request: totals are additive, and one row is enough. */
 export async function probeTotals(
-  client: Pick<Client, 'views'>,
+  client: ViewsClient,
   { first, last }: DayRange,
   options?: ReadOptions,
 ): Promise<ViewCounts> {
@@ -20,7 +20,7 @@ export async function probeTotals(
  * days, or fails because it is too long.
  */
 export async function totalsIfAnswered(
-  client: Pick<Client, 'views'>,
+  client: ViewsClient,
   range: DayRange,
   options?: ReadOptions,
 ): Promise<ViewCounts | undefined> {
@@ -37,9 +37,11 @@ export async function totalsIfAnswered(
 
 /** Whether a range has some views. */
 export async function viewsIn(
-  ...asked: Parameters<typeof totalsIfAnswered>
+  client: ViewsClient,
+  range: DayRange,
+  options?: ReadOptions,
 ): Promise<'some' | 'none' | 'refused'> {
-  const totals = await totalsIfAnswered(...asked);
+  const totals = await totalsIfAnswered(client, range, options);
   if (totals === undefined) return 'refused';
   return equalCounts(totals, NO_VIEWS) ? 'none' : 'some';
 }
@@ -87,11 +89,7 @@ export class AdditivityError extends ReadershipError {}
  * Throws an `AdditivityError` if the totals of two neighboring days do not add up to those of their range. By the
  * documented API, a range that ends where it begins is empty, so one request is usually enough.
  */
-export async function expectAdditive(
-  client: Pick<Client, 'views'>,
-  first: Day,
-  options?: ReadOptions,
-): Promise<void> {
+export async function expectAdditive(client: ViewsClient, first: Day, options?: ReadOptions): Promise<void> {
   const last = addDays(first, 1);
   const none = await totalsIfAnswered(client, { first: last, last: first }, options);
   const isInclusive = none !== undefined && !equalCounts(none, NO_VIEWS);
@@ -114,11 +112,7 @@ export async function expectAdditive(
 }
 
 /** Whether the totals of a platform are those of one page of rows: each of two pages that begin alike has its own. */
-export async function hasPageTotals(
-  client: Pick<Client, 'views'>,
-  day: Day,
-  options?: ReadOptions,
-): Promise<boolean> {
+export async function hasPageTotals(client: ViewsClient, day: Day, options?: ReadOptions): Promise<boolean> {
   const range = { dateFrom: day, dateTo: addDays(day, 1) };
   const pageOf = (limit: number) => client.views({ ...range, limit, offset: 0 }, options);
   const [one, two] = [await pageOf(1), await pageOf(2)];

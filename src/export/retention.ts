@@ -33,28 +33,25 @@ export const isSmaller = (platform: ViewCounts, stored: ViewCounts): boolean =>
 /** A stored day of which the platform now has fewer views. */
 interface SmallerDay {
   readonly day: Day;
-  readonly now: Date;
   readonly platform: ViewCounts;
   /** Whether the day has settled. Others are read again each night. */
   readonly isSettled: boolean;
   /** Whether the platform already had fewer views in an earlier night. */
   readonly wasSmaller: boolean;
-  /** The first day that the platform keeps, if it was seen to delete days. */
-  readonly keptFrom: Day | undefined;
 }
 
+type Verdict = 'deleted' | 'unconfirmed' | 'corrected';
+
 /**
- * What it means that the platform has fewer views of a day than are stored. Views that it deleted are kept. A correction
- * is stored, of a settled day once it was seen on two nights.
+ * What it means that the platform has fewer views of a day than are stored. Views that it deleted are kept: `keptFrom` is the
+ * first day that it keeps, if it was seen to delete days. A correction is stored, of a settled day once it was seen on two
+ * nights.
  */
-export function judgeSmaller({
-  day,
-  now,
-  platform,
-  isSettled,
-  wasSmaller,
-  keptFrom,
-}: SmallerDay): 'deleted' | 'unconfirmed' | 'corrected' {
+export function judgeSmaller(
+  { day, platform, isSettled, wasSmaller }: SmallerDay,
+  keptFrom: Day | undefined,
+  now: Date,
+): Verdict {
   const isOld = mayBeDeleted(day, now);
   if (isOld && keptFrom !== undefined && day < addDays(keptFrom, EDGE_DAYS)) return 'deleted';
   if (isOld && equalCounts(platform, NO_VIEWS)) return 'deleted';
@@ -80,10 +77,10 @@ export class Retention {
   }
 
   /** As `judgeSmaller`. */
-  async judge(found: Omit<SmallerDay, 'now' | 'keptFrom'>): Promise<ReturnType<typeof judgeSmaller>> {
+  async judge(found: SmallerDay): Promise<Verdict> {
     const now = this.task.now();
     const keptFrom = mayBeDeleted(found.day, now) ? await this.keptFrom() : undefined;
-    return judgeSmaller({ ...found, now, keptFrom });
+    return judgeSmaller(found, keptFrom, now);
   }
 
   /** Days are deleted oldest first, so a few requests show which is the last one that is no longer whole. */

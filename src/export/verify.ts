@@ -1,4 +1,4 @@
-import type { Client, ReadOptions } from '../api/client.js';
+import type { ReadOptions, ViewsClient } from '../api/client.js';
 import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './totals.js';
@@ -148,7 +148,7 @@ const SHORTEST_COMPARED = 7;
  * change by opposite amounts.
  */
 export async function* findDifferingDays<Stored extends StoredTotals>(
-  client: Pick<Client, 'views'>,
+  client: ViewsClient,
   stored: readonly Stored[],
   options?: ReadOptions,
   refused: Day[] = [],
@@ -176,7 +176,7 @@ const halves = <Stored extends StoredTotals>(days: readonly Stored[]) => {
 
 /** Totals are additive, so those of the second half follow from those of the first. */
 async function* narrow<Stored extends StoredTotals>(
-  client: Pick<Client, 'views'>,
+  client: ViewsClient,
   days: readonly Stored[],
   platform: ViewCounts,
   options: ReadOptions | undefined,

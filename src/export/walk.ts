@@ -1,4 +1,4 @@
-import type { Client } from '../api/client.js';
+import type { ViewsClient } from '../api/client.js';
 import { PagingError, PausedError, TryLaterError } from '../api/errors.js';
 import type { UnreadableRow, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
@@ -76,7 +76,7 @@ export class DayWalks {
   readonly #range: { readonly dateFrom: Day; readonly dateTo: Day };
 
   constructor(
-    private readonly client: Pick<Client, 'views'>,
+    private readonly client: ViewsClient,
     day: Day,
     private readonly options: WalkOptions,
   ) {

@@ -36,7 +36,7 @@ export interface Email {
 }
 
 /** A notice for one recipient, ready to be sent, with the numbers to record. */
-export type OutgoingMessage = (Email | Post) & Partial<Pick<Notice, 'figures'>>;
+export type OutgoingMessage = (Email | Post) & { readonly figures?: Figures | null };
 
 /** What composing needs: the sender of emails, if there is one, and the channels by name. */
 interface ComposingParts {

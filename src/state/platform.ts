@@ -22,8 +22,12 @@ export interface PlatformFact<Value> {
 const factRow = z.object({ value: z.string(), found_at: timestampColumn });
 
 /** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
-export const readFact = <Value>(...asked: Parameters<typeof readLimit<Value>>): Value | undefined =>
-  readLimit(...asked)?.value;
+export const readFact = <Value>(
+  state: State,
+  project: string,
+  fact: PlatformFact<Value>,
+  now: Date,
+): Value | undefined => readLimit(state, project, fact, now)?.value;
 
 /** As `readFact`, with the day from which a limit is not believed anymore, but found out again. */
 export function readLimit<Value>(

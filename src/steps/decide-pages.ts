@@ -87,7 +87,7 @@ export async function approvePages(
     if (!basis.candidates.some((page) => page.path === path))
       unknown.set(path, await noPageForJobs(reader, project, path));
   return state.transaction(() => {
-    const plan = planImprovement(state, project, rules, { ...basis, now, only });
+    const plan = planImprovement(state, project, rules, basis, { now, only });
     const before = readJobs(state, project);
     const answers = [...byPath].map(([path, approval]) => {
       const job = before.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));

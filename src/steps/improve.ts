@@ -57,7 +57,7 @@ async function improveProject(
   const ranking = await readRanking(store, project.id, rules, now);
   // People approve and skip pages meanwhile.
   const plan = await state.transaction(() => {
-    const planned = planImprovement(state, project.id, rules, { ...ranking, now, isListed });
+    const planned = planImprovement(state, project.id, rules, { ...ranking, isListed }, { now });
     // Chosen before its jobs are planned, so that reports leave out pages that got one.
     recordChoices(state, project.id, planned, now);
     if (apply)

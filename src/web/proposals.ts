@@ -69,9 +69,8 @@ export class Proposals {
   select(reader: HistoryReader, project: ProjectSettings, now: Date, path = ''): Promise<ImprovePlan> {
     return this.#oneAtATime(async () => {
       const basis = await this.basis(reader, project, now);
-      const only = path === '' ? undefined : [path];
-      const rules = this.workspace.settings.improve;
-      return planImprovement(reader.state, project.id, rules, { ...basis, now, only });
+      const occasion = path === '' ? { now } : { now, only: [path] };
+      return planImprovement(reader.state, project.id, this.workspace.settings.improve, basis, occasion);
     });
   }
 

@@ -12,7 +12,7 @@ import { closeNow, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
 import { clockAt, NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
-import { jobFor } from './reading.js';
+import { jobFor, RULES } from './reading.js';
 
 export type AgentDesk = Awaited<ReturnType<typeof agentDesk>>;
 
@@ -37,7 +37,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
       state: desk.state,
       sender: desk.sender,
       client,
-      rules: { maxJobsPerWeek: 1_000, maxOpenPullRequests: 1_000 },
+      rules: { ...RULES, maxJobsPerWeek: 1_000, maxOpenPullRequests: 1_000 },
       sendsAll: true,
       project,
       now: clock.now,

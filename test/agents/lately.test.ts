@@ -1,14 +1,8 @@
 import { expect, it } from 'vitest';
-import type { PlanRules } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { emptyState } from '../../src/state/open.js';
 import { emptyHistory, loadDays } from '../reports/history.js';
-import { planFrom } from './reading.js';
-
-const RULES: PlanRules = {
-  ...{ minWeeklyViews: 200, exclude: [] },
-  ...{ cooldownDays: 56, maxJobsPerWeek: 5, maxOpenPullRequests: 10 },
-};
+import { planFrom, RULES } from './reading.js';
 
 /** On the Monday after a history of ten weeks, which ends on Sunday, Nov 22. */
 const NOW = new Date('2026-11-23T04:00:00Z');
@@ -25,9 +19,8 @@ async function planOf(views: string, { site = '600', more = '' } = {}) {
     WHERE views > 0`);
   await loadDays(history);
   await history.run(more);
-  const occasion = { now: NOW, isListed: undefined };
   const stores = { state: emptyState(), reader: history.reader };
-  const { flagged, leftOut } = await planFrom(stores, 'prj_sandbox', RULES, occasion);
+  const { flagged, leftOut } = await planFrom(stores, 'prj_sandbox', RULES, { now: NOW });
   return {
     flagged: flagged.map(({ path }) => path).toSorted(),
     leftOut: leftOut.map(({ path, why }) => `${path}: ${reasonWords(why)}`),

@@ -16,7 +16,7 @@ import { tries } from '../fuzz.js';
 import { openTestState } from '../open-state.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
-import { jobFor } from './reading.js';
+import { jobFor, RULES } from './reading.js';
 
 /** What a platform does with a POST, and what the sender learns. */
 const FATES = [
@@ -143,7 +143,7 @@ async function live(steps: readonly Step[]): Promise<void> {
     state: opened.state,
     sender: opened.sender,
     client,
-    rules: { maxJobsPerWeek: 100, maxOpenPullRequests: 100 },
+    rules: { ...RULES, maxJobsPerWeek: 100, maxOpenPullRequests: 100 },
     sendsAll: true,
     project,
     now: clock.now,

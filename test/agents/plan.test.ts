@@ -2,11 +2,10 @@ import { addDays, addHours } from 'date-fns';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordChoices } from '../../src/steps/improve.js';
 import { changeJob, planJob } from '../../src/agents/jobs.js';
-import { busyPages, type ImprovePlan, type PlanRules } from '../../src/agents/plan.js';
+import { busyPages, type ImprovePlan } from '../../src/agents/plan.js';
 import { readRanking } from '../../src/agents/ranking.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import type { Selection } from '../../src/agents/select.js';
-import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { improvePlanLines } from '../../src/print/improve.js';
 import { readChoices } from '../../src/state/decisions.js';
@@ -16,13 +15,9 @@ import type { State } from '../../src/state/state.js';
 import { newStore } from '../open-history.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { EVIDENCE, jobFor, planFrom, readingSql, steadyPages, storeReading } from './reading.js';
+import { EVIDENCE, jobFor, planFrom, readingSql, RULES, steadyPages, storeReading } from './reading.js';
 
-const RULES: PlanRules = {
-  ...{ minWeeklyViews: 200, exclude: [] },
-  ...{ cooldownDays: 56, maxJobsPerWeek: 5, maxOpenPullRequests: 10 },
-};
-const AT = { now: NOW, isListed: undefined };
+const AT = { now: NOW };
 
 /** Plans a job for a page. */
 const planned = (state: State, path: string, now: Date) =>
@@ -30,9 +25,7 @@ const planned = (state: State, path: string, now: Date) =>
 
 /** The plan as `readership improve` prints it. */
 function linesOf(plan: ImprovePlan): string[] {
-  const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_sandbox' }] };
-  const { improve: rules } = settingsSchema.parse(settings);
-  return improvePlanLines({ name: 'Docs', plan, rules, width: 80 });
+  return improvePlanLines({ name: 'Docs', plan, rules: RULES, width: 80 });
 }
 
 describe('the evidence for a page, from the history', () => {
@@ -73,7 +66,7 @@ describe('the evidence for a page, from the history', () => {
   });
 
   it('is read only for pages with enough views, although a person can name any', async () => {
-    const rules = { ...RULES, minWeeklyViews: 1_000, variants: 'auto' as const };
+    const rules = { ...RULES, minWeeklyViews: 1_000 };
     const { candidates } = await readRanking(history.reader, 'prj_sandbox', rules, NOW);
     expect(candidates.map(({ path }) => path)).toEqual(['/steady']);
     const only = ['/grew', '/other', '/early'];
@@ -166,7 +159,7 @@ it('a stored choice keeps its time while the decision is the same', async () => 
       recordChoices(state, 'prj_sandbox', selection, now);
     });
   await storeReading(history, steadyPages(3));
-  const choose = async (rules: PlanRules, now = NOW) => {
+  const choose = async (rules: typeof RULES, now = NOW) => {
     const plan = await planFrom(stores, 'prj_sandbox', rules, AT);
     await record(plan, now);
   };

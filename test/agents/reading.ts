@@ -1,5 +1,6 @@
-import { type ImprovePlan, planImprovement, type PlanInput, type PlanRules } from '../../src/agents/plan.js';
+import { type ImprovePlan, planImprovement, type PlanOccasion } from '../../src/agents/plan.js';
 import { readRanking } from '../../src/agents/ranking.js';
+import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { Reader } from '../../src/history/duckdb.js';
 import type { State } from '../../src/state/state.js';
 import { day } from '../../src/day.js';
@@ -43,6 +44,19 @@ export const steadyPages = (count: number): DailyReading[] =>
     ai: 50,
   }));
 
+/** Five jobs a week, of pages with 200 views. */
+export const RULES = settingsSchema.parse({
+  baseUrl: 'http://127.0.0.1',
+  projects: [{ id: 'prj_sandbox' }],
+  improve: {
+    minWeeklyViews: 200,
+    exclude: [],
+    cooldownDays: 56,
+    maxJobsPerWeek: 5,
+    maxOpenPullRequests: 10,
+  },
+}).improve;
+
 export const EVIDENCE: Evidence = {
   weekly_human: 900,
   weekly_ai: 300,
@@ -62,9 +76,9 @@ export function jobFor(path: string, now: Date, given: Partial<NewJob> = {}): Ne
 export const planFrom = async (
   { reader, state }: { readonly reader: Reader; readonly state: State },
   project: string,
-  rules: PlanRules,
-  occasion: Omit<PlanInput, 'candidates' | 'variants'>,
+  rules: Settings['improve'],
+  occasion: PlanOccasion,
 ): Promise<ImprovePlan> => {
-  const ranking = await readRanking(reader, project, { variants: 'auto', ...rules }, occasion.now);
-  return planImprovement(state, project, rules, { ...ranking, ...occasion });
+  const ranking = await readRanking(reader, project, rules, occasion.now);
+  return planImprovement(state, project, rules, { ...ranking, isListed: undefined }, occasion);
 };

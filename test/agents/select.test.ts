@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { busyPages, isInReview, rejectedPages, roomFor } from '../../src/agents/plan.js';
 import { limitWords, type Reason, reasonWords } from '../../src/agents/reasons.js';
-import { selectPages, type SelectionRules } from '../../src/agents/select.js';
+import { selectPages } from '../../src/agents/select.js';
 import type { Candidate } from '../../src/agents/ranking.js';
 import { addDays, day } from '../../src/day.js';
+import { RULES as ALL_RULES } from './reading.js';
 
-const RULES: SelectionRules = { minWeeklyViews: 100, exclude: [] };
+const RULES = { ...ALL_RULES, minWeeklyViews: 100 };
+type Rules = typeof RULES;
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
 const NO_PULL_REQUEST = { pr_link: null, merged_on: null, closed_on: null, merged_into: null };
 const FREE = {
@@ -39,17 +41,17 @@ const lately = (lately_days: number, lately_views: number, lately_usual: number)
 });
 
 /** Selects from pages in the order of the ranking. */
-const selectAll = (pages: Candidate[], ...given: [SelectionRules, Parameters<typeof selectPages>[2]]) =>
+const selectAll = (pages: Candidate[], ...given: [Rules, Parameters<typeof selectPages>[2]]) =>
   selectPages(
     pages.map((one, index) => ({ ...one, rank: index + 1, all_pages: pages.length })),
     ...given,
   );
 
 const pathsOf = (pages: readonly { readonly path: string }[]) => pages.map(({ path }) => path);
-const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, around = {}) =>
+const flaggedBy = (pages: Candidate[], rules: Partial<Rules> = {}, around = {}) =>
   pathsOf(selectAll(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged);
 
-const whyNot = (one: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
+const whyNot = (one: Candidate, rules: Partial<Rules> = {}, around = {}) =>
   selectAll([one], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) => reasonWords(why));
 
 describe('which pages are flagged', () => {
@@ -185,8 +187,6 @@ describe('one open job per page, and a cooldown', () => {
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
 
-  const WAITS = { cooldownDays: 56 };
-
   it.each([
     ['planned', null, true],
     ['sending', null, true],
@@ -201,13 +201,13 @@ describe('one open job per page, and a cooldown', () => {
     ['failed', 4, false, 4],
     ['refused', 1, false],
   ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy, cooldownDays = 56) => {
-    expect(busyPages([job(state, endedDaysAgo)], { cooldownDays }, now).has('/a')).toBe(isBusy);
+    expect(busyPages([job(state, endedDaysAgo)], { ...RULES, cooldownDays }, now).has('/a')).toBe(isBusy);
   });
 
   const reviewed = (changes: object) => ({ ...job('completed', 70), pr_link: 'https://…/1', ...changes });
 
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
-    const [why] = busyPages([reviewed({})], WAITS, now).values();
+    const [why] = busyPages([reviewed({})], RULES, now).values();
     expect(why && reasonWords(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
     const others = [
       { merged_on: day('2026-09-10') },
@@ -216,15 +216,15 @@ describe('one open job per page, and a cooldown', () => {
       { state: 'active' },
     ];
     expect(others.map(reviewed).filter(isInReview)).toEqual([]);
-    expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], WAITS, now).size).toBe(0);
-    expect(busyPages([job('completed', 55)], WAITS, now).get('/a')).toEqual({
+    expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], RULES, now).size).toBe(0);
+    expect(busyPages([job('completed', 55)], RULES, now).get('/a')).toEqual({
       code: 'had-job',
       job: 1,
       is_failed: false,
       ended: '2026-09-24',
       until: '2026-11-19',
     });
-    const [failed] = busyPages([job('failed', 1)], WAITS, now).values();
+    const [failed] = busyPages([job('failed', 1)], RULES, now).values();
     expect(failed && reasonWords(failed)).toBe(
       'job 1 failed on Nov 17, 2026; its next one may start on Nov 24, 2026',
     );
@@ -232,7 +232,7 @@ describe('one open job per page, and a cooldown', () => {
 
   it('a page whose pull request was rejected gets another job only if a person names it', () => {
     const rejected = { ...job('completed', 9), closed_on: day('2026-11-09') };
-    expect(busyPages([rejected], WAITS, now).size).toBe(0);
+    expect(busyPages([rejected], RULES, now).size).toBe(0);
     const [why] = rejectedPages([rejected]).values();
     expect(why && reasonWords(why)).toMatch(
       /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you approve it$/,
@@ -245,7 +245,7 @@ describe('one open job per page, and a cooldown', () => {
 
 describe('how many', () => {
   const now = new Date('2026-11-18T04:00:00Z');
-  const rules = { maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
+  const rules = { ...RULES, maxJobsPerWeek: 8 };
   const jobs = (count: number, state: string, submitted_at: Date | null, pr_link: string | null = null) =>
     Array<Parameters<typeof roomFor>[0][number]>(count).fill({
       ...{ state, submitted_at, planned_at: now, ...NO_PULL_REQUEST, pr_link },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { planJob } from '../../src/agents/jobs.js';
-import type { PlanRules } from '../../src/agents/plan.js';
 import { reasonWords } from '../../src/agents/reasons.js';
 import { guessVariants, sharedPath } from '../../src/agents/ranking.js';
 import { recordSkip } from '../../src/state/decisions.js';
@@ -8,12 +7,7 @@ import { emptyState } from '../../src/state/open.js';
 import type { State } from '../../src/state/state.js';
 import { emptyHistory } from '../reports/history.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { type DailyReading, jobFor, planFrom, readingSql } from './reading.js';
-
-const RULES: PlanRules = {
-  ...{ minWeeklyViews: 200, exclude: [] },
-  ...{ cooldownDays: 56, maxJobsPerWeek: 9, maxOpenPullRequests: 10 },
-};
+import { type DailyReading, jobFor, planFrom, readingSql, RULES } from './reading.js';
 
 const GUIDES = ['/guides/a', '/guides/b', '/guides/c'];
 const under = (prefix: string) => GUIDES.map((page) => prefix + page);
@@ -78,7 +72,7 @@ async function planOf(
     { state, reader: history.reader },
     'prj_sandbox',
     { ...RULES, ...rules },
-    { now: NOW, isListed: undefined },
+    { now: NOW },
   );
   return {
     flagged: flagged.map(({ path }) => path),

@@ -43,7 +43,7 @@ describe('fewer views of a stored day on Nov 18', () => {
     ['2026-11-16', undefined, none, unsettled, 'corrected'],
   ] as const)('%s, kept since %s: %o, %o: %s', (at, keptFrom, platform, how, verdict) => {
     const kept = keptFrom === undefined ? undefined : day(keptFrom);
-    expect(judgeSmaller({ day: day(at), now, platform, keptFrom: kept, ...how })).toBe(verdict);
+    expect(judgeSmaller({ day: day(at), platform, ...how }, kept, now)).toBe(verdict);
   });
 });
 

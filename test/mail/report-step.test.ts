@@ -124,7 +124,7 @@ describe('the report step', () => {
     const stores = { reader: test.history, state: test.state };
     const now = new Date(MONDAY);
     const rules = { ...improved.improve, exclude: ['/page-7'] };
-    const before = await planFrom(stores, 'prj_1', rules, { now, isListed: undefined });
+    const before = await planFrom(stores, 'prj_1', rules, { now });
     await test.state.transaction(() => {
       recordChoices(test.state, 'prj_1', before, now);
     });

@@ -24,7 +24,7 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   const stores = { reader: agents.history, state: agents.state };
   const plan = () =>
     planFrom(stores, project.id, parts.workspace.settings.improve, {
-      ...{ now: agents.clock.now(), isListed: undefined },
+      now: agents.clock.now(),
     });
   /** Approves pages, and sends their jobs; each answer has its job as it is then. */
   const approve = async (...approvals: Approval[]) => {
