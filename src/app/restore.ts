@@ -11,18 +11,10 @@ import {
 } from '../history/restore.js';
 import type { CarriedState } from '../history/state-copy.js';
 import { removeForeignLog } from '../history/write.js';
-import { lockData, type WorkerOptions } from '../state/lock.js';
+import { lockData } from '../state/lock.js';
 import { openState } from '../state/open.js';
 import { expectEveryAttempt, importState } from '../state/from-0.4.js';
-import {
-  findState,
-  type FoundState,
-  isToReplace,
-  type ReadyState,
-  type RestoredState,
-  writeState,
-} from '../state/restore.js';
-import type { State } from '../state/state.js';
+import { findState, type FoundState, isToReplace, type RestoredState, writeState } from '../state/restore.js';
 import { type LastAttempt, readWitness, writeWitness } from '../state/witness.js';
 import { of04, storageFailure } from '../storage.js';
 import { MAX_LOCK_WAIT_MS } from './open.js';
@@ -41,6 +33,8 @@ export interface RestoredStores {
   readonly state: RestoredState | undefined;
 }
 
+type Interruptible = Pick<Runtime, 'now' | 'signal'>;
+
 /**
  * Restores the history and the state it carries from another history, or the state from the history of the workspace, as
  * far as that knows more. Holds the worker's lock. Throws a `StorageError`, with nothing changed, if that is not possible.
@@ -48,50 +42,40 @@ export interface RestoredStores {
 export async function restoreStores(
   workspace: Workspace,
   from: string | undefined,
-  { now, signal, onNotice }: Pick<Runtime, 'now' | 'signal'> & { readonly onNotice: (words: string) => void },
+  { onNotice, ...runtime }: Interruptible & { readonly onNotice: (words: string) => void },
 ): Promise<RestoredStores> {
-  const { dataDir, historyFile, witness } = workspace;
+  const { dataDir, historyFile } = workspace;
   await expectDirectory(dataDir);
   const source = await expectSource(historyFile, from);
   if (source === historyFile) await removeForeignLog(historyFile, onNotice);
-  const carried = await readSource(source);
+  const found = await readSource(source);
   // What 0.4 published may be older than its database.
-  if (carried.is === '0.4' && source === historyFile)
+  if (found.is === '0.4' && source === historyFile)
     throw new SchemaError(of04(join(dataDir, 'warehouse.duckdb')));
-  const made = await makeDirectory(dataDir);
-  const lock = await inTurn(dataDir, {
-    command: 'readership restore',
-    maxWaitMs: MAX_LOCK_WAIT_MS,
-    now,
-    signal,
+  return whileLocked(dataDir, runtime, async () => {
+    const current = await findState(dataDir);
+    return found.is === '0.4'
+      ? restoreFrom04(workspace, source, current)
+      : replaceStores(workspace, source, found.state, current, runtime.now());
   });
-  let ready: ReadyState | undefined;
+}
+
+/** Runs `work` while no other process works in a data directory. If it fails, a directory that was made for it goes. */
+async function whileLocked<Result>(
+  dataDir: string,
+  { now, signal }: Interruptible,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const made = await makeDirectory(dataDir);
+  // If the state can be opened, it names a process that holds the lock.
+  const state = await openState(dataDir).catch(() => undefined);
+  const holder = { command: 'readership restore', maxWaitMs: MAX_LOCK_WAIT_MS, now, signal };
+  const lock = await lockData(dataDir, state, holder).finally(() => state?.close());
   try {
-    const found = await findState(dataDir);
-    if (carried.is === '0.4') {
-      const restored = await restoreFrom04(workspace, source, found);
-      lock.release();
-      return restored;
-    }
-    if (carried.state === undefined && found.is !== 'sound')
-      throw new StorageError(
-        `${source} carries no state, and the one in ${dataDir} is ${found.is}. ${OTHER_FILE}`,
-      );
-    if (carried.state !== undefined && isToReplace(found, carried.state, { source, witness }))
-      ready = writeState(dataDir, carried.state, source);
-    const stamp = now().toISOString().slice(0, 19).replaceAll(':', '-');
-    let state: RestoredState | undefined;
-    const putStateInPlace = async () => {
-      state = await ready?.putInPlace(stamp);
-    };
-    // The history takes its place last: until then, the same command does all of it again.
-    let history: RestoredHistory | undefined;
-    if (source === historyFile) await putStateInPlace();
-    else history = await replaceHistory(historyFile, source, stamp, putStateInPlace);
+    const result = await work();
     lock.release();
-    return { history, state };
+    return result;
   } catch (error) {
-    ready?.discard();
     if (made === undefined) lock.release();
     else {
       lock.remove();
@@ -99,6 +83,55 @@ export async function restoreStores(
     }
     throw error;
   }
+}
+
+/** Removes a new directory and those around it, up to the first that was made, as far as they are empty. */
+async function removeEmpty(directory: string, first: string): Promise<void> {
+  await rmdir(directory).catch(() => undefined);
+  if (directory !== first) await removeEmpty(dirname(directory), first);
+}
+
+/** Replaces the state, if the one that the source carries knows more, and then the history, unless that is the source. */
+async function replaceStores(
+  { dataDir, historyFile, witness }: Workspace,
+  source: string,
+  carried: CarriedState | undefined,
+  current: FoundState,
+  now: Date,
+): Promise<RestoredStores> {
+  if (carried === undefined && current.is !== 'sound')
+    throw new StorageError(
+      `${source} carries no state, and the one in ${dataDir} is ${current.is}. ${OTHER_FILE}`,
+    );
+  const isOlder = carried !== undefined && isToReplace(current, carried, { source, witness });
+  const ready = isOlder ? writeState(dataDir, carried, source) : undefined;
+  const stamp = now.toISOString().slice(0, 19).replaceAll(':', '-');
+  let state: RestoredState | undefined;
+  const putStateInPlace = async () => {
+    state = await ready?.putInPlace(stamp);
+  };
+  try {
+    // The history takes its place last: until then, the same command does all of it again.
+    let history: RestoredHistory | undefined;
+    if (source === historyFile) await putStateInPlace();
+    else history = await replaceHistory(historyFile, source, stamp, putStateInPlace);
+    return { history, state };
+  } catch (error) {
+    ready?.discard();
+    throw error;
+  }
+}
+
+async function replaceHistory(
+  path: string,
+  source: string,
+  stamp: string,
+  onReady: () => Promise<void>,
+): Promise<RestoredHistory> {
+  let aside = `${path}.replaced-${stamp}`;
+  for (let number = 2; await exists(aside); number++) aside = `${path}.replaced-${stamp}-${number}`;
+  await restoreHistory(path, source, aside, onReady);
+  return { path, source, aside: (await exists(aside)) ? aside : undefined };
 }
 
 /**
@@ -178,35 +211,6 @@ async function expectSource(historyFile: string, from: string | undefined): Prom
   if (!(await stat(source)).isFile())
     throw new StorageError(`${source} is not a file, so not a history. ${OTHER_FILE}`);
   return source;
-}
-
-async function replaceHistory(
-  path: string,
-  source: string,
-  stamp: string,
-  onReady: () => Promise<void>,
-): Promise<RestoredHistory> {
-  let aside = `${path}.replaced-${stamp}`;
-  for (let number = 2; await exists(aside); number++) aside = `${path}.replaced-${stamp}-${number}`;
-  await restoreHistory(path, source, aside, onReady);
-  return { path, source, aside: (await exists(aside)) ? aside : undefined };
-}
-
-/** Removes a new directory and those around it, up to the first that was made, as far as they are empty. */
-async function removeEmpty(directory: string, first: string): Promise<void> {
-  await rmdir(directory).catch(() => undefined);
-  if (directory !== first) await removeEmpty(dirname(directory), first);
-}
-
-/** Takes the lock; the state, if it can be opened, names a process that holds it. */
-async function inTurn(dataDir: string, options: WorkerOptions) {
-  let state: State | undefined;
-  try {
-    state = await openState(dataDir).catch(() => undefined);
-    return await lockData(dataDir, state, options);
-  } finally {
-    state?.close();
-  }
 }
 
 /** The state that the history of a workspace carries; undefined if there is none, or if it cannot be read. */
