@@ -68,18 +68,13 @@ describe('the API key', () => {
     ['with\nfeed', 'character 5 is a line break'],
     ['schlüssel', 'character 5 is “ü”'],
     ['adm_key\u200b123', 'character 8 is U+200B'],
-  ])('%j: the error names the character that no key has', async (key, words) => {
-    expect((await keyWith({ environment: { READERSHIP_API_KEY: key } })).key).toThrow(words);
+    ['short', 'has fewer than 8 characters'],
+  ])('%j: the error says what no key has, without showing it', async (key, words) => {
+    const found = await keyWith({ environment: { READERSHIP_API_KEY: key } });
+    expect(found.key).toThrow(ConfigurationError);
+    expect(found.key).toThrow(words);
+    expect(found.key).not.toThrow(key);
   });
-
-  it.each(['with space', 'with\nfeed', 'schlüssel', 'short'])(
-    'that cannot be sent in a header is rejected without being shown',
-    async (key) => {
-      const found = await keyWith({ environment: { READERSHIP_API_KEY: key } });
-      expect(found.key).toThrow(ConfigurationError);
-      expect(found.key).not.toThrow(key);
-    },
-  );
 });
 
 describe('a duration', () => {

@@ -1,10 +1,11 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { alignedLines, plainLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
-import { loadScreen, Output } from '../../src/terminal/output.js';
+import { loadScreen, Output, wrapped as wrappedOn } from '../../src/terminal/output.js';
 import { openInBrowser } from '../../src/terminal/person.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
@@ -12,11 +13,14 @@ import { tempDir } from '../temp-dir.js';
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
 
+const screen = await loadScreen();
+const wrapped = (text: string, width: number): string => wrappedOn(text, width, screen);
+
 /** What was written to one of the streams: both are terminals, or both are pipes. */
 async function written(isTTY: boolean, work: (output: Output) => Promise<void> | void) {
   const stream = () => Object.assign(new PassThrough(), { isTTY, columns: 400 });
   const [out, err] = [stream(), stream()];
-  await work(new Output(out, err, true, await loadScreen()));
+  await work(new Output(out, err, true, screen));
   return { out: textOf(out), err: textOf(err) };
 }
 
@@ -74,6 +78,33 @@ describe('untrusted text', () => {
   });
 });
 
+describe('lines for people on a narrow terminal', () => {
+  it('are broken between words, and continue under the start of their text', () => {
+    expect(wrapped('  why   number 1 in sustained reading', 24)).toBe(
+      '  why   number 1 in\n        sustained\n        reading',
+    );
+    expect(wrapped('  Find the source file of that page.', 24)).toBe(
+      '  Find the source file\n  of that page.',
+    );
+  });
+
+  it('are unchanged if they fit, or if they are one long address', () => {
+    const address = `  pull request  https://code.example.com/${'a'.repeat(60)}`;
+    expect(wrapped(`short\n\n${address}`, 60)).toBe(`short\n\n${address}`);
+  });
+
+  it('keep every word and color', () => {
+    const painted = '  state  \u001B[32mcompleted without any change at all\u001B[39m';
+    const plain = stripVTControlCharacters(wrapped(painted, 30)).split(/\s+/).join(' ').trim();
+    expect(plain).toBe('state completed without any change at all');
+  });
+
+  it('are not broken if the column before them takes more than half of the terminal', () => {
+    const line = `${'name '.repeat(8)}  some words that would have hardly any room`;
+    expect(wrapped(line, 60)).toBe(line);
+  });
+});
+
 it('a table is aligned by the width of its characters, and cut between them', () => {
   const columns = [
     { head: 'path', align: 'left', shrinks: true },
@@ -85,23 +116,17 @@ it('a table is aligned by the width of its characters, and cut between them', ()
   ];
   expect(alignedLines(columns, rows, 80)).toEqual(['path   views', '/日本      7', '/a        12']);
   const long = `/${'a'.repeat(2_000)}`;
-  expect(
-    plainLines(columns, [
-      [long, '7'],
-      ['/b', '12'],
-    ]),
-  ).toEqual(['path  views', `${long}  7`, '/b  12']);
-  const [path, ...others] = columns;
-  expect(
-    alignedLines(
-      [{ ...path, most: 9 }, ...others],
-      [
-        [long, '7'],
-        ['/b', '12'],
-      ],
-      Infinity,
-    ),
-  ).toEqual(['path       views', '/aaa…aaaa      7', '/b            12']);
+  const ofLong = [
+    [long, '7'],
+    ['/b', '12'],
+  ];
+  expect(plainLines(columns, ofLong)).toEqual(['path  views', `${long}  7`, '/b  12']);
+  const [path, views] = columns;
+  expect(alignedLines([{ ...path, most: 9 }, views], ofLong, Infinity)).toEqual([
+    'path       views',
+    '/aaa…aaaa      7',
+    '/b            12',
+  ]);
   expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
   expect(alignedLines(columns, [['/abcdefghijklmnopqrstuvwxyz', '7']], 17)[1]).toBe('/abcd…wxyz      7');
 });
