@@ -41,28 +41,25 @@ export function needsOf(
   );
   // A site has no views before its launch, which a successful export has found.
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
-  return [
+  const all = [
     ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom, stuck }) => [
-      ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
+      keyProblem !== null && `${name}: check the API key: ${keyProblem}`,
       ...stuck.map(
         ({ day, why, readAgain }) =>
           `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read again on ${longDay(readAgain)}. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
       ),
-      ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
-      ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
-        ? []
-        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
+      failed.length > 0 && `${name}: ${counted(failed.length, 'day')} failed: readership export`,
+      !isYesterdayStored &&
+        isExportOver &&
+        isExpected(historyFrom) &&
+        `${name}: yesterday has been missing since ${moment(exportAt)}: readership export`,
     ]),
     ...outageLines(outages),
-    ...(stateProblem === null ? [] : [stateProblem]),
-    ...(readOnlyDisk === null
-      ? []
-      : [`The disk of ${readOnlyDisk} is read-only, so nothing is loaded or sent: mount it writable.`]),
-    ...(firstProblem === undefined
-      ? []
-      : [
-          `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
-        ]),
+    stateProblem !== null && stateProblem,
+    readOnlyDisk !== null &&
+      `The disk of ${readOnlyDisk} is read-only, so nothing is loaded or sent: mount it writable.`,
+    firstProblem !== undefined &&
+      `${counted(pullRequestProblems.length, 'pull request')} could not be looked up, such as that of job ${firstProblem.job}: ${firstProblem.problem}`,
     ...unsettledPromptLines(operations),
     ...waitingDeliveries.map(
       ({ report, period, recipient, note }) =>
@@ -74,6 +71,7 @@ export function needsOf(
     ),
     ...unknownDeliveryLines(operations),
   ];
+  return all.filter((need) => need !== false);
 }
 
 /** What may or may not have been sent, with the commands that settle it. */
