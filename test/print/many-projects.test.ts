@@ -1,5 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import {
   callCleanly,
@@ -9,6 +7,7 @@ import {
   historyFile,
   platformOf,
   platformWorkspace,
+  replaceIn,
 } from '../commands/workspace.js';
 import { changeHistory } from '../open-history.js';
 import { changeState } from '../open-state.js';
@@ -20,12 +19,8 @@ async function workspaceWith(projects: number) {
     platform,
     `history: { start: ${daysAgo(40)}, requestsPerHour: 1000 }\n`,
   );
-  const file = join(cwd, 'readership.yaml');
   const ids = Array.from({ length: projects }, (_, index) => `{ id: prj_${index + 1} }`);
-  await writeFile(
-    file,
-    (await readFile(file, 'utf8')).replace(/^projects: .+$/m, `projects: [${ids.join(', ')}]`),
-  );
+  await replaceIn(cwd, /^projects: .+$/m, `projects: [${ids.join(', ')}]`);
   return { cwd, cli: (...args: string[]) => callCleanly(args, { cwd, env }) };
 }
 
