@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { Sandbox } from './sandbox/faulty-sandbox.js';
 import { daysAgo, KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
 import { tempDir } from './temp-dir.js';
+import { useSmallReports } from './small-reports.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const workflow = z.object({
@@ -47,6 +48,7 @@ beforeAll(async () => {
     platform,
     'improve: { mode: apply, minWeeklyViews: 1 }\nmail: { from: docs@example.com }\nreports: { weekly: { to: [docs@example.com] } }\n',
   );
+  await useSmallReports(workspace);
   await rm(join(workspace, 'data'), { recursive: true });
   remote = await tempDir();
   clone = join(await tempDir(), 'site');

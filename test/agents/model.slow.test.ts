@@ -330,11 +330,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   }
 }
 
-it(
-  'the life of jobs and messages, for any sequence of events matches the model, and the platform gets no prompt twice',
-  { timeout: 120_000 },
-  async () => {
-    const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
-    await fc.assert(property, tries(30));
-  },
-);
+it('the life of jobs and messages, for any sequence of events matches the model, and the platform gets no prompt twice', async () => {
+  const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
+  await fc.assert(property, tries(30));
+});

@@ -4,7 +4,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, dayOf } from '../../src/day.js';
 import { platformWorkspace } from '../commands/workspace.js';
 import { servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { callCli } from '../run-cli.js';
 
 const LAST_DAY = addDays(dayOf(new Date()), -1);
 const FIRST_DAY = addDays(LAST_DAY, -7 * 10);
@@ -35,7 +35,7 @@ const rowsOf = (at: Day): PageViews[] =>
 it('flags each page once, and no page that is gone, no file and no system address', async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf });
   const cwd = await platformWorkspace(platform, '');
-  const end = (...args: string[]) => runCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' } });
+  const end = (...args: string[]) => callCli(args, { cwd, env: { READERSHIP_API_KEY: 'adm_key_1' } });
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await end(...args);
     expect(code, stderr).toBe(0);
@@ -91,4 +91,4 @@ it('flags each page once, and no page that is gone, no file and no system addres
     '/v1/guides/install',
   ]);
   expect(weekly).toContain('22,127 more views were of files and system addresses');
-}, 120_000);
+});

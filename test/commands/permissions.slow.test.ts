@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { callCli, CLI, type CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { daysAgo, endedWith, env, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 const SETTINGS = `
 mail: { from: docs@example.com }
@@ -56,7 +57,7 @@ async function expectModes(cwd: string, directories: readonly string[]): Promise
 
 describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the umask %s', (_, umask) => {
   it('what a run writes is private, except the history and the dataset inside their directories', async () => {
-    const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
+    const cwd = await useSmallReports(await workspaceOf(await serveSandbox(), SETTINGS));
     await rmdir(join(cwd, 'data'));
     expect(await runWith(umask, ['run'], cwd)).toMatchObject({ code: 0 });
     const names = await expectModes(cwd, ['data', 'dataset']);
@@ -89,7 +90,7 @@ describe('existing files', () => {
 });
 
 it('doctor warns about a .env that others can read', async () => {
-  const cwd = await workspaceOf(await serveSandbox());
+  const cwd = await useSmallReports(await workspaceOf(await serveSandbox()));
   await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
   for (const mode of [0o600, 0o640, 0o604]) {
     await chmod(join(cwd, '.env'), mode);

@@ -7,6 +7,7 @@ import { expectWhole, storedDays } from '../export/stored-days.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { inHistory, valuesOf } from '../open-history.js';
 import { callCleanly, daysAgo, KEY, historyFile, serveSandbox, workspaceOf } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 const SETTINGS = `
 improve: { mode: apply, minWeeklyViews: 1 }
@@ -17,13 +18,14 @@ reports: { weekly: { to: [docs@example.com] } }
 export type Site = Awaited<ReturnType<typeof openSite>>;
 
 /**
- * A platform, a mail server, and a directory with a configuration for both, until the tests of the file are over.
+ * A platform, a mail server, and a directory with a configuration for both and small reports, until the tests of the file
+ * are over.
  * Each command is checked to end without a stack trace or the key in its output.
  */
 export async function openSite(options: Partial<WatchedOptions> = {}, settings = SETTINGS) {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
-  const cwd = await workspaceOf(sandbox, settings);
+  const cwd = await useSmallReports(await workspaceOf(sandbox, settings));
   const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
   const run = (...args: string[]) => callCleanly(args, { cwd, env });
   /** How many arrived. */

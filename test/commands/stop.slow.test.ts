@@ -19,6 +19,7 @@ import {
   serveSandbox,
   workspaceOf,
 } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with its own platform, directory and process. */
@@ -99,7 +100,7 @@ it(`start, stopped at ${STOPS} random moments, exits 0 with nothing half done; t
   const interrupted = await pMap(services, async (index) => {
     const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS) });
     sandbox.setFaults([{ on: 'any', kind: 'latency', delayMs: 40 }]);
-    const cwd = await workspaceOf(sandbox, SETTINGS);
+    const cwd = await useSmallReports(await workspaceOf(sandbox, SETTINGS));
     const steps: Awaited<ReturnType<typeof stopOnce>>[] = [];
     for (let stop = index; stop < STOPS; stop += SERVICES) steps.push(await stopOnce(cwd, stop));
     await expectCompleted(cwd, sandbox);

@@ -6,11 +6,14 @@ import { openTestState } from '../open-state.js';
 import { startCli } from '../run-cli.js';
 import { freePort } from '../web/site.js';
 import { daysAgo, endedWith, env, historyFile, platformOf, platformWorkspace } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 const DAYS = 12;
 
 const openWorkspace = async () =>
-  platformWorkspace(await platformOf(DAYS, 40), `history: { start: ${daysAgo(DAYS)} }\n`);
+  useSmallReports(
+    await platformWorkspace(await platformOf(DAYS, 40), `history: { start: ${daysAgo(DAYS)} }\n`),
+  );
 
 /** Starts a command, and leaves when it has printed something, as `head` does. */
 function startUnread(args: readonly string[], cwd: string) {

@@ -6,6 +6,7 @@ import { callCleanly, KEY, serveSandbox, workspaceOf } from '../commands/workspa
 import { callCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
+import { useSmallReports } from '../small-reports.js';
 
 /** A workspace whose runs are monitored by email and pings. */
 async function setUp(pingPath = '/abc/') {
@@ -13,6 +14,7 @@ async function setUp(pingPath = '/abc/') {
   const sandbox = await serveSandbox();
   const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}${pingPath}' }`;
   const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);
+  await useSmallReports(cwd);
   const run = (key = KEY) => callCleanly(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
   const outbox = join(cwd, 'data', 'outbox');
   const subjects = async (directory = outbox) => {

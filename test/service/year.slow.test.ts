@@ -16,6 +16,7 @@ import { inHistory } from '../open-history.js';
 import { randomOf } from '../reports/random.js';
 import { runtimeIn } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
+import { useSmallReports } from '../small-reports.js';
 
 const FIRST_DAY = day('2026-01-26');
 const START = new Date('2026-02-03T12:00:00Z');
@@ -48,7 +49,7 @@ async function setUp() {
   let wrongByS = 0;
   const now = () => new Date(clock.now().getTime() + wrongByS * 1000);
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 20 });
-  const cwd = await workspaceOf(sandbox, SETTINGS);
+  const cwd = await useSmallReports(await workspaceOf(sandbox, SETTINGS));
   const lines: LogLine[] = [];
   let stopAtLine = Infinity;
   let stop = new AbortController();

@@ -17,8 +17,8 @@ import { basic, freePort, storedSite } from './site.js';
 const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? 4);
 const NEVER_ENDS =
   'SELECT count(*) FROM range(100000000000) AS a (x), range(1000) AS b (y) WHERE hash(x * y) = 1';
-/** Only a hang takes this long, however busy the machine is; a query would run for a minute. */
-const AT_MOST_MS = 10_000;
+/** Only a hang takes this long, however busy the machine is. */
+const AT_MOST_MS = 100_000;
 
 let directory: string;
 let origin: string;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${port}`;
   // The password is checked once.
   expect((await ask('/')).status).toBe(200);
-}, 120_000);
+});
 
 /** The status and text of an answer, which comes before a hang would end. */
 async function ask(path: string, options: Parameters<typeof request>[1] = {}) {
@@ -121,24 +121,20 @@ describe('a server with a hostile visitor', () => {
     expect(seen).toContain(200);
     expect(server.child.exitCode).toBeNull();
     expect((await ask('/healthz')).text).toBe('ok\n');
-  }, 120_000);
+  });
 
   it.each([
     ['nested deeply', `SELECT ${'('.repeat(7_900)}`],
     ['too large for memory', "SELECT list(repeat('x', 100000000)) FROM range(1000)"],
-  ])(
-    'says as an assistant’s server why a query fails that is %s, and answers the next',
-    async (_, sql) => {
-      const { client, ask: tool } = await mcpClient(directory);
-      const failed = await client.callTool({ name: 'query', arguments: { sql } }, { timeout: 110_000 });
-      expect(failed).toMatchObject({
-        isError: true,
-        content: [{ text: expect.stringContaining('The query failed') as unknown }],
-      });
-      expect(await tool('query', { sql: 'SELECT 1 AS one' })).toContain('{"rows":[{"one":1}]}');
-    },
-    120_000,
-  );
+  ])('says as an assistant’s server why a query fails that is %s, and answers the next', async (_, sql) => {
+    const { client, ask: tool } = await mcpClient(directory);
+    const failed = await client.callTool({ name: 'query', arguments: { sql } }, { timeout: AT_MOST_MS });
+    expect(failed).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('The query failed') as unknown }],
+    });
+    expect(await tool('query', { sql: 'SELECT 1 AS one' })).toContain('{"rows":[{"one":1}]}');
+  });
 
   it('answers the next query of an assistant that canceled ten, and ends those of one that left', async () => {
     const own = await tempDir();
@@ -158,7 +154,7 @@ describe('a server with a hostile visitor', () => {
     await client.close();
     await abandoned;
     await vi.waitFor(() => expect(readdir(own)).resolves.toEqual([]), AT_MOST_MS);
-  }, 120_000);
+  });
 
   it('answers others while one address holds 300 idle connections and half-sent requests', async () => {
     const { port } = new URL(origin);
@@ -179,5 +175,5 @@ describe('a server with a hostile visitor', () => {
       await dispatcher.close();
     }
     for (const socket of sockets) socket.destroy();
-  }, 120_000);
+  });
 });

@@ -7,6 +7,7 @@ import { KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { freePort } from './site.js';
+import { useSmallReports } from '../small-reports.js';
 
 it('start serves the web app in its own process, and does not print the link', async () => {
   const port = await freePort();
@@ -14,7 +15,7 @@ it('start serves the web app in its own process, and does not print the link', a
   const env = { READERSHIP_API_KEY: KEY };
   const guarded = `serve: { password: '${await hashPassword('correct horse battery')}' }`;
   const service = startCli(['start', '--port', String(port)], {
-    cwd: await workspaceOf(sandbox, guarded),
+    cwd: await useSmallReports(await workspaceOf(sandbox, guarded)),
     env,
   });
   await service.until(/"step":"report","outcome":"\w+"/);
@@ -28,7 +29,7 @@ it('start serves the web app in its own process, and does not print the link', a
     const { statusCode, body } = await request(`${origin}/pages`, { headers: { cookie } });
     await body.dump();
     expect(statusCode).toBe(200);
-  }, 20_000);
+  }, 100_000);
   const cwd = await workspaceOf(sandbox, guarded);
   const taken = await runCli(['start', '--port', String(port)], { cwd, env });
   expect([taken.code, taken.stderr]).toEqual([
@@ -72,7 +73,7 @@ it('serve --open opens its link in the browser, without secrets', async () => {
   const serve = startCli(['serve', '--port', '0', '--open'], { cwd, env });
   await vi.waitFor(async () => {
     expect(await readFile(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}\n$/);
-  }, 20_000);
+  }, 100_000);
   serve.child.kill('SIGTERM');
   expect((await serve.result).code).toBe(0);
 });

@@ -49,7 +49,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
   const open = async (width: number, colorScheme: 'light' | 'dark'): Promise<Page> => {
     const page = await newPage(browser, width, colorScheme);
     // Less than the limit of a test, so that a failure names what was waited for.
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(100_000);
     page.on('pageerror', ({ message }) => site.errors.push(message));
     page.on('console', (message) => message.type() === 'error' && site.errors.push(message.text()));
     await page.goto(site.address);
