@@ -134,14 +134,14 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
   let code: ExitCode = 1;
   try {
     code = isApproved ? await sendApproved(workspace, project, options.json === true, runtime) : 0;
-    return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
   } finally {
+    const whenSent = code === 1 ? 'It is sent by the next run after this problem is solved.' : SENT_LATER;
     await withState(workspace, (state) => {
-      const whenSent = code === 1 ? 'It is sent by the next run after this problem is solved.' : SENT_LATER;
       for (const answer of answers)
         output.data(escapeUnsafe(`${answer.path}: ${approvedWords(state, answer, whenSent)}`));
     });
   }
+  return code === 0 && answers.some((answer) => 'refusal' in answer) ? 1 : code;
 }
 
 /** Sends the approved jobs of a project, unless another process works. */
