@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Runtime } from '../app/workspace.js';
-import type { AddCommand, defaultOf, rejectName, RunCommand } from './command.js';
+import { type AddCommand, defaultOf, EMAIL_ENVIRONMENT, rejectName, type RunCommand } from './command.js';
 import { version } from '../files.js';
 
 /**
@@ -106,7 +106,7 @@ export async function commandLine(runCommand: RunCommand, first = ''): Promise<C
     .showHelpAfterError('For help, add --help.')
     .exitOverride();
   if (first === '--version' || first === '-V') return program;
-  if (first === 'help') addHelp(program, await import('./command.js'));
+  if (first === 'help') addHelp(program);
   const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named])
     (await load())(program, runCommand);
@@ -123,7 +123,6 @@ export async function commandLine(runCommand: RunCommand, first = ''): Promise<C
         { options: {}, endsByInterruption: false },
       ),
     );
-  const { EMAIL_ENVIRONMENT } = await import('./command.js');
   program.addHelpText(
     'after',
     `
@@ -145,19 +144,16 @@ export const withQuery = (argv: readonly string[]): string[] =>
   argv.map((given) => (argv[2] === 'sql' && /^--[^=]*\s/.test(given) ? ` ${given}` : given));
 
 /** `help jobs message` is `jobs message --help`, and `help report weekly` that of rendering it; any other name is an error. */
-function addHelp(
-  program: Command,
-  of: { readonly defaultOf: typeof defaultOf; readonly rejectName: typeof rejectName },
-): void {
+function addHelp(program: Command): void {
   program.command('help [command...]', { hidden: true }).action((names: readonly string[]) => {
     let shown = program;
     for (const name of names) {
       if (shown.commands.length === 0) break;
       const named = shown.commands.find((command) => command.name() === name);
-      const unnamed = of.defaultOf(shown);
+      const unnamed = defaultOf(shown);
       const takesName = unnamed !== undefined && unnamed.registeredArguments.length > 0;
       if (shown === program && named === undefined) refuseIfMeant(program, name);
-      shown = named ?? (takesName ? unnamed : of.rejectName(name, shown));
+      shown = named ?? (takesName ? unnamed : rejectName(name, shown));
     }
     shown.help();
   });
