@@ -15,6 +15,7 @@ import { env, serveSandbox, workspaceOf } from './commands/workspace.js';
 import { openTestState } from './open-state.js';
 import { runtimeIn } from './run-cli.js';
 import { clockAt } from './sandbox/open-sandbox.js';
+import { useSmallReports } from './small-reports.js';
 
 const QUESTIONS = join(import.meta.dirname, '../docs/questions.md');
 
@@ -36,7 +37,7 @@ const MERGE_ALL = "UPDATE jobs SET merged_on = date(planned_at, '+3 days') WHERE
 async function storedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });
-  const cwd = await workspaceOf(sandbox, SETTINGS);
+  const cwd = await useSmallReports(await workspaceOf(sandbox, SETTINGS));
   const { runtime } = runtimeIn(cwd, { environment: env, now: clock.now });
   const workspace = await readWorkspace({}, runtime);
   const onTickFailed = (error: unknown) => {

@@ -99,8 +99,11 @@ const NEEDS_PROCESS = new Set(['sql', 'start', 'serve', 'mcp', 'sandbox']);
  * Runs a command in this process, which takes half of the processor time of `runCli`. For tests of what a command does, not of
  * how its process starts, ends or shares files with others. An unexpected error is thrown.
  */
-export async function callCli(args: readonly string[], options: CallOptions): Promise<CliResult> {
-  if (NEEDS_PROCESS.has(args[0] ?? '')) return runCli(args, options);
+export const callCli = (args: readonly string[], options: CallOptions): Promise<CliResult> =>
+  NEEDS_PROCESS.has(args[0] ?? '') ? runCli(args, options) : callHere(args, options);
+
+/** As `callCli`, for any command: also for one that is refused before it needs a process. */
+export async function callHere(args: readonly string[], options: CallOptions): Promise<CliResult> {
   const { cwd, env = {}, now = () => new Date() } = options;
   const { PATH = '', HOME = '' } = process.env;
   const { out, err, runtime } = runtimeIn(cwd, { environment: { PATH, HOME, ...env }, now });

@@ -9,11 +9,13 @@ import { callCli, startCli } from '../run-cli.js';
 import { startSandbox } from '../sandbox/faulty-sandbox.js';
 import { otherProcess } from '../state/other-process.js';
 import { endedWith } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 /** A workspace whose pages 1 to 6 may get jobs, as its commands and its state have it. */
 async function decided(more = '') {
   const sandbox = await startSandbox({ now: () => new Date(), jobSeconds: 3600 });
   const site = await agentSite(sandbox, steadyPages(6), `{ maxJobsPerWeek: 20 }${more}`);
+  await useSmallReports(site.cwd);
   const dataDir = join(site.cwd, 'data');
   const state = (await openState(dataDir)) ?? expect.fail('no state');
   afterTest(() => {

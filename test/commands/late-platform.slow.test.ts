@@ -8,6 +8,7 @@ import { servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
 import { endedWith, env, historyFile, platformWorkspace } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 const FIRST_DAY = day('2026-08-03');
 const SETTINGS = `
@@ -33,7 +34,7 @@ async function nights(share: (daysAfter: number) => number, first: Day, last: Da
       }).filter(({ total }) => total > 0);
     },
   });
-  const cwd = await platformWorkspace(platform, SETTINGS);
+  const cwd = await useSmallReports(await platformWorkspace(platform, SETTINGS), ['improve']);
   const outbox = join(cwd, 'data', 'outbox');
   const known = new Set<string>();
   const sent: { on: Day; subject: string; text: string }[] = [];

@@ -10,10 +10,12 @@ import {
   replaceIn,
   workspaceOf,
 } from './workspace.js';
+import { useSmallReports } from '../small-reports.js';
 
 it('start goes on at once after a restart with the setting changed that made it pause', async () => {
   const platform = await platformOf(12, 40);
   const cwd = await platformWorkspace(platform, `history: { start: ${daysAgo(12)}, requestsPerHour: 6 }\n`);
+  await useSmallReports(cwd);
   const paused = startCli(['start'], { cwd, env });
   await paused.until(/export later/);
   paused.child.kill('SIGTERM');
@@ -37,6 +39,7 @@ it('a pause that the platform wants is shown by status, and over once doctor get
       : reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false }),
   );
   const cwd = await workspaceOf({ baseUrl, projectId: 'prj_1' }, `history: { start: ${daysAgo(3)} }\n`);
+  await useSmallReports(cwd);
   const views = () => seen.filter(({ url }) => url.pathname.endsWith('/views')).length;
   const call = (...args: string[]) => runCli(args, { cwd, env });
   const refused = endedWith(75, await call('export'));

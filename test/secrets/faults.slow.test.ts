@@ -11,6 +11,7 @@ import { BELIEVED, ECHOES, serveEcho } from './echoing-platform.js';
 import { echoingMailServer } from './mail.js';
 import { expectNoTrace, markedSandbox, markedWorkspace, RECIPIENT, runToEnd } from './marked-workspace.js';
 import { KEY, PASSWORD, smtpUrl } from './marks.js';
+import { useSmallReports } from '../small-reports.js';
 
 const PROCESSES_AT_ONCE = 3;
 
@@ -39,7 +40,7 @@ let stateFile: string;
 
 beforeAll(async () => {
   stateFile = join(await tempDir(), 'sandbox.json');
-  base = await markedWorkspace({ platform: await markedSandbox({ stateFile }) });
+  base = await useSmallReports(await markedWorkspace({ platform: await markedSandbox({ stateFile }) }));
   // There is no mail server.
   expect(await callCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
 });
@@ -99,6 +100,7 @@ describe('a mail server that echoes the password', () => {
     const surroundings = { platform, smtp, ...(recipients === undefined ? {} : { recipients }) };
     // In the base workspace, emails are waiting to be retried.
     const cwd = await markedWorkspace(surroundings, args[0] === 'run' ? undefined : base);
+    await useSmallReports(cwd);
     return { cwd, end: () => callCli(args, { cwd }) };
   };
 
