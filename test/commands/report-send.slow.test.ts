@@ -15,6 +15,7 @@ import { loadDays } from '../mail/site.js';
 import { openTestState } from '../open-state.js';
 import { closeNow, inHistory, newStore, rowsOf } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
+import { useSmallReports } from '../small-reports.js';
 import { textOf } from '../streams.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -103,6 +104,8 @@ const refused = (...args: string[]) => expect(report(...args)).rejects;
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
 
 describe('readership report send weekly', () => {
+  beforeEach(() => useSmallReports(directory));
+
   it('emails it to recipients who have not received it, and says who did and when', async () => {
     const first = await send({});
     expect(first).toEqual({

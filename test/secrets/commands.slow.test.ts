@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { callCli, runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
+import { useSmallReports } from '../small-reports.js';
 import { tempDir } from '../temp-dir.js';
 import { APART, COMMANDS } from './commands.js';
 import { echoingMailServer } from './mail.js';
@@ -43,7 +44,7 @@ describe('a command that works', () => {
     };
     await Promise.all([
       tryAll(inTurn, () => Promise.resolve(shared)),
-      tryAll(apart, () => markedWorkspace(surroundings)),
+      tryAll(apart, async () => useSmallReports(await markedWorkspace(surroundings))),
     ]);
     // The sandbox accepts only this key.
     const { views, create, message } = platform.inspect().requests.counts;
