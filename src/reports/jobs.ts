@@ -59,7 +59,7 @@ function groupOf({ state, pull_request }: JobRow): JobGroup {
 }
 
 /** What else is known of a pull request that is not merged; null if nothing is. */
-function pullRequestNote(job: Pick<JobRow, 'pull_request' | 'merged_into' | 'pull_request_problem'>) {
+function pullRequestNote(job: JobRow) {
   if (job.pull_request === 'closed') return 'Its pull request was closed without being merged.';
   if (job.pull_request === 'merged elsewhere')
     return `${capitalised(mergedIntoAnotherBranch(job.merged_into))}.`;

@@ -47,10 +47,8 @@ export function fillTemplate(
   templates: Templates,
   model: object,
 ): string {
-  const path =
-    templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
-  if (path === undefined) throw new ConfigurationError('templates/ is incomplete: reinstall Readership');
-  return new Filling(report, templates, form).fill(path, model);
+  const names = [report, ANY_REPORT].map((name) => nameOf(name + ENDINGS[form]));
+  return new Filling(report, templates, form).fillFirst(names, model);
 }
 
 /** Fills page templates repeatedly; each is read once. `functions` are additional functions for them. */
@@ -59,12 +57,7 @@ export function pageFiller(
   functions: Readonly<Record<string, HelperDelegate>>,
 ): (template: string, model: object) => string {
   const filling = new Filling('web app', templates, 'html', functions);
-  return (name, model) => {
-    const path = templates.get(name);
-    if (path === undefined)
-      throw new ConfigurationError(`There is no template ${name}: reinstall Readership`);
-    return filling.fill(path, model);
-  };
+  return (name, model) => filling.fillFirst([name], model);
 }
 
 /** Fills a line of plain text, such as a subject. `source` is its file and key. */
@@ -80,12 +73,20 @@ class Filling {
 
   constructor(
     private readonly report: string,
-    templates: Templates,
+    private readonly templates: Templates,
     private readonly form: TemplateForm,
     functions: Readonly<Record<string, HelperDelegate>> = {},
   ) {
     this.#environment.registerHelper({ ...templateFunctions, ...functions });
     for (const [name, file] of templates) this.#environment.registerPartial(name, this.#partial(file));
+  }
+
+  /** Fills the first of some templates that there is. */
+  fillFirst(names: readonly string[], model: object): string {
+    const [file] = names.flatMap((name) => this.templates.get(name) ?? []);
+    if (file === undefined)
+      throw new ConfigurationError(`There is no template ${names.join(' or ')}: reinstall Readership`);
+    return this.fill(file, model);
   }
 
   fill(file: string, model: object, text?: string): string {

@@ -26,6 +26,7 @@ export async function health(request: SiteRequest): Promise<object> {
     range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
   ]);
+  const shownDays = days.map(withWords('state'));
   const statuses = [
     ...projects.map((one) => factsOf(one.name, projectFacts(one, now), ` --project ${one.project}`)),
     factsOf('Operations', operationsFacts(operations, now)),
@@ -38,8 +39,8 @@ export async function health(request: SiteRequest): Promise<object> {
     findings: findings.map(withWords('finding')),
     runs: readRecentRuns(state),
     timezone: workspace.settings.schedule.timezone,
-    days: days.map(withWords('state')),
-    calendarSaid: saidOf(days.map(withWords('state'))),
+    days: shownDays,
+    calendarSaid: saidOf(shownDays),
   };
 }
 

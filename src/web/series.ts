@@ -16,9 +16,6 @@ const STATES = [
   ['provisional', 'may still change'],
 ] as const;
 
-/** How many days of a period are in each of these states, as columns. */
-const countsOfStates = { missing: z.int(), provisional: z.int() };
-
 const number = z.number().nullable();
 const periodRow = z.looseObject({
   first: dayColumn,
@@ -31,7 +28,9 @@ const periodRow = z.looseObject({
   ai_before: number,
   first_before: dayColumn.nullable(),
   last_before: dayColumn.nullable(),
-  ...countsOfStates,
+  /** How many of its days are in each of these states. */
+  missing: z.int(),
+  provisional: z.int(),
 });
 type SeriesPeriod = z.infer<typeof periodRow>;
 
@@ -66,7 +65,7 @@ function drawn(periods: readonly SeriesPeriod[], marks: readonly Mark[], isCompa
       first: period.first,
       last: period.last,
       said: saidAt(period),
-      state: stateOf(period),
+      state: STATES.find(([state]) => period[state] > 0)?.[0] ?? null,
     })),
     lines: [
       ...compared.map((audience) => line(audience, 'dashed', `${audience}_before`)),
@@ -81,7 +80,7 @@ export function seriesOf(rows: Row[], { chart, compared }: Pick<Range, 'chart' |
   const marks = marksOn(periods, events);
   const isCompared = chart.about === null && periods.some(({ human_before }) => human_before !== null);
   return {
-    states: statesOf(periods),
+    states: Object.fromEntries(STATES.map(([state]) => [state, sum(periods.map((period) => period[state]))])),
     periods: periods.map((period) => ({ ...period, remarks: remarksOn(period, marks) })).reverse(),
     /** The days that the dashed lines show. */
     dashed: isCompared ? compared.before : null,
@@ -138,10 +137,6 @@ export function weeksOf(rows: Row[], events: Row[]) {
   return points.length === 0 ? null : chart;
 }
 
-type StatedPeriod = DayRange & { readonly days: number } & Readonly<
-    Record<keyof typeof countsOfStates, number>
-  >;
-
 const markRows = z.array(z.object({ day: dayColumn, text: z.string(), is_break: z.boolean() }));
 
 /** What happened on some days: agent jobs and notes. */
@@ -158,7 +153,7 @@ function marksOn(periods: readonly DayRange[], rows: readonly Row[]): Mark[] {
 const MOST_MARKS = 3;
 
 /** What the readout and the table say about a period besides its views: the state of its days, and its marks. */
-function remarksOn(period: StatedPeriod, marks: readonly Mark[]): string[] {
+function remarksOn(period: SeriesPeriod, marks: readonly Mark[]): string[] {
   const states = STATES.flatMap(([state, words]) => {
     if (period[state] === 0) return [];
     return period.days === 1 ? words : `${counted(period[state], 'day')} ${words}`;
@@ -171,9 +166,3 @@ function happenedIn(days: DayRange, marks: readonly Mark[]): string[] {
   const more = words.length - MOST_MARKS;
   return more > 0 ? [...words.slice(0, MOST_MARKS), `and ${more} more`] : words;
 }
-
-/** How many days of some periods are in each of these states. */
-const statesOf = (periods: readonly StatedPeriod[]) =>
-  Object.fromEntries(STATES.map(([state]) => [state, sum(periods.map((period) => period[state]))]));
-
-const stateOf = (period: StatedPeriod) => STATES.find(([state]) => period[state] > 0)?.[0] ?? null;

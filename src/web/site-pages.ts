@@ -14,8 +14,6 @@ import { weeklyHref } from './reports.js';
 import type { PageRequest } from './request.js';
 import { seriesOf, weeksOf } from './series.js';
 
-const WHOLE_SITE = scopeOf('');
-
 /** The rows of What moved, or of what made the difference, that the overview shows. */
 const MOVED_MOST = 8;
 
@@ -103,7 +101,7 @@ export async function pages(request: PageRequest): Promise<object> {
   const [found, sections, [totals]] = await Promise.all([
     rows('pages', listed),
     rows('sections', { per: 'page' }),
-    rows('totals', WHOLE_SITE),
+    rows('totals', scopeOf('')),
   ]);
   const count = countOf(found);
   const { order, offset } = listOf(query);
