@@ -204,7 +204,7 @@ export type SelectNow = (
 ) => Promise<CurrentSelection | undefined>;
 export type CurrentSelection = Pick<Selection, 'flagged' | 'next'>;
 
-interface Sources {
+interface SelectionSources {
   readonly reader: Reader;
   readonly state: State;
   readonly rules: Settings['improve'];
@@ -213,7 +213,7 @@ interface Sources {
 }
 
 /** Selects them as `readership improve` does. The sitemap is read once, when it is first needed. */
-export function selectingNow({ reader, state, rules, now, signal }: Sources): SelectNow {
+export function selectingNow({ reader, state, rules, now, signal }: SelectionSources): SelectNow {
   let sitemap: Promise<Sitemap | undefined> | undefined;
   return async ({ id, siteUrl }) => {
     // It needs the HTTP client, which takes long to load, and which other reports do without.

@@ -43,15 +43,16 @@ export function proposalOf(project: string, page: ConsideredPage, place: PromptP
     ...page,
     instruction,
     prompt,
-    digest: digestOf(prompt),
+    digest: promptDigest(prompt),
   };
 }
 
-const digestOf = (prompt: string): string => createHash('sha256').update(prompt).digest('hex').slice(0, 8);
+const promptDigest = (prompt: string): string =>
+  createHash('sha256').update(prompt).digest('hex').slice(0, 8);
 
 /** The digest of a job's prompt, as its page was proposed. */
 export const proposedDigest = (prompt: string, reference: string): string =>
-  digestOf(prompt.replaceAll(reference, REFERENCE_TO_COME));
+  promptDigest(prompt.replaceAll(reference, REFERENCE_TO_COME));
 
 /**
  * The exact text sent to the agent for a page: an instruction, by default the template's, and the

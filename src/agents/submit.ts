@@ -113,7 +113,7 @@ async function submit(
   };
   const attempt = await sender.begin(begun, mark, unmark);
   if (attempt === undefined) return undefined;
-  const answer: Answer = await post(task, prompt, attempt).then(
+  const answer: PromptAnswer = await postPrompt(task, prompt, attempt).then(
     (remote) => ({ remote }),
     (error: unknown) => ({ error }),
   );
@@ -132,10 +132,10 @@ async function submit(
   return 'error' in answer ? { job, error: answer.error } : { job };
 }
 
-type Answer = { readonly remote: AgentJob } | { readonly error: unknown };
+type PromptAnswer = { readonly remote: AgentJob } | { readonly error: unknown };
 
 /** What an answer of the platform, or a failure, says of the prompt. */
-function changeAfter({ message }: Prompt, answer: Answer, now: Date): JobChange<MessageEvent> {
+function changeAfter({ message }: Prompt, answer: PromptAnswer, now: Date): JobChange<MessageEvent> {
   if ('error' in answer) {
     const cause = messageOf(answer.error);
     return { event: outcomeOf(answer.error), now, cause, note: cause };
@@ -152,7 +152,7 @@ function isCurrent({ job, message }: Prompt, attempt: Attempt, { event }: JobCha
   return (message ?? job).attempt === attempt.number && after !== undefined;
 }
 
-async function post(
+async function postPrompt(
   { client, state, project, signal }: SubmitTask,
   { job, message }: Prompt,
   attempt: Attempt,

@@ -33,7 +33,7 @@ const FEWEST_CUT = 10;
 const WHOLE_SHARE = 0.95;
 
 /** What a platform may sort its rows by. */
-const COUNTS = ['total', 'human', 'ai'] as const;
+const SORT_COLUMNS = ['total', 'human', 'ai'] as const;
 
 /** The platform lists no rows beyond an offset, which says nothing about other pages or days. */
 export class OffsetError extends Error {
@@ -146,8 +146,8 @@ function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
 }
 
 /** What rows are sorted by, if they are. */
-export const sortedBy = (views: readonly ViewCounts[]): (typeof COUNTS)[number] | undefined =>
-  COUNTS.find((name) =>
+export const sortedBy = (views: readonly ViewCounts[]): (typeof SORT_COLUMNS)[number] | undefined =>
+  SORT_COLUMNS.find((name) =>
     views.every((row, index) => index === 0 || row[name] <= (views[index - 1]?.[name] ?? 0)),
   );
 

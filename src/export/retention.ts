@@ -40,7 +40,7 @@ interface SmallerDay {
   readonly wasSmaller: boolean;
 }
 
-type Verdict = 'deleted' | 'unconfirmed' | 'corrected';
+type Judgment = 'deleted' | 'unconfirmed' | 'corrected';
 
 /**
  * What it means that the platform has fewer views of a day than are stored. Views that it deleted are kept: `keptFrom` is the
@@ -51,7 +51,7 @@ export function judgeSmaller(
   { day, platform, isSettled, wasSmaller }: SmallerDay,
   keptFrom: Day | undefined,
   now: Date,
-): Verdict {
+): Judgment {
   const isOld = mayBeDeleted(day, now);
   if (isOld && keptFrom !== undefined && day < addDays(keptFrom, EDGE_DAYS)) return 'deleted';
   if (isOld && equalCounts(platform, NO_VIEWS)) return 'deleted';
@@ -77,7 +77,7 @@ export class Retention {
   }
 
   /** As `judgeSmaller`. */
-  async judge(found: SmallerDay): Promise<Verdict> {
+  async judge(found: SmallerDay): Promise<Judgment> {
     const now = this.task.now();
     const keptFrom = mayBeDeleted(found.day, now) ? await this.keptFrom() : undefined;
     return judgeSmaller(found, keptFrom, now);

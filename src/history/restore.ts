@@ -75,7 +75,7 @@ function notRestored(source: string, cause: unknown): unknown {
 }
 
 /** The tables of the state, each after those it refers to. */
-const STATE_TABLES = [
+const TABLES_OF_04 = [
   'workspace',
   'jobs',
   'messages',
@@ -101,7 +101,7 @@ export const readStateOf04 = (path: string): Promise<StateOf04> =>
     await attach(connection, path);
     await connection.run('USE old');
     const tables = new Map<string, Row[]>();
-    for (const table of STATE_TABLES)
+    for (const table of TABLES_OF_04)
       tables.set(
         table,
         await queryRows(connection, readSql(import.meta.url, `from-0.4/${table}.sql`), rowSchema),

@@ -18,7 +18,7 @@ export interface SandboxEnv {
   Bindings: HttpBindings;
   Variables: {
     /** What pages the views instead of the sandbox. */
-    pageOf?: PageOfViews;
+    pageOfRange?: PageOfViews;
   };
 }
 export type SandboxContext = Context<SandboxEnv>;

@@ -175,7 +175,7 @@ const querySchema = z
   });
 
 /** One page: the range's totals, and its rows from `offset` on. */
-export const pageOf: PageOfViews = ({ totals, rows }, { limit, offset }) => ({
+export const pageOfRange: PageOfViews = ({ totals, rows }, { limit, offset }) => ({
   totals,
   views: rows.slice(offset, offset + limit),
   hasMore: offset + limit < rows.length,
@@ -194,6 +194,6 @@ function getViews(traffic: Traffic, now: () => Date, viewsPerHour: number | 'unl
     if (!parsed.success) return invalid(c, parsed.error);
     const { dateFrom, dateTo, ...window } = parsed.data;
     const range = traffic.viewsIn({ from: dateFrom, to: dateTo }, now());
-    return c.json<ViewsResponse>((c.get('pageOf') ?? pageOf)(range, window));
+    return c.json<ViewsResponse>((c.get('pageOfRange') ?? pageOfRange)(range, window));
   };
 }

@@ -2,7 +2,7 @@ import { addDays, addSeconds, subDays } from 'date-fns';
 import { z } from 'zod';
 import { dayColumn, flagColumn, readSql, timestampColumn } from '../columns.js';
 import type { Day } from '../day.js';
-import type { Parameters, State } from './state.js';
+import type { Bindings, State } from './state.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS = statement('jobs');
@@ -107,7 +107,7 @@ export const addJob = (state: State, job: NewJob): number =>
   addedId(state, ADD_JOB, { ...job, weeks: JSON.stringify(job.weeks) });
 
 /** Inserts a job or message. Returns its number. */
-export function addedId(state: State, sql: string, values: Parameters): number {
+export function addedId(state: State, sql: string, values: Bindings): number {
   const row = state.get(sql, z.object({ id: z.int() }), values);
   if (row === undefined) throw new Error('the prompt was not stored');
   return row.id;

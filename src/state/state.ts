@@ -12,7 +12,7 @@ import {
 } from './database.js';
 
 /** Values by the names in a statement; names that the statement does not have are ignored. */
-export type Parameters = Readonly<Record<string, unknown>>;
+export type Bindings = Readonly<Record<string, unknown>>;
 type Bound = string | number | null | Uint8Array;
 type Statement = ReturnType<Database['prepare']>;
 
@@ -33,19 +33,19 @@ export class State {
   ) {}
 
   /** The rows of one statement, checked against `row`. Days and times come as text. */
-  all<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Row[] {
+  all<Row>(sql: string, row: z.ZodType<Row>, parameters?: Bindings): Row[] {
     return z
       .array(row)
       .parse(this.#execute(sql, parameters, (statement, values): unknown => statement.all(values)));
   }
 
   /** As `all`, for a statement with at most one row. */
-  get<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Row | undefined {
+  get<Row>(sql: string, row: z.ZodType<Row>, parameters?: Bindings): Row | undefined {
     return this.all(sql, row, parameters)[0];
   }
 
   /** Runs a statement that changes rows, inside a transaction. Returns how many rows it changed. */
-  run(sql: string, parameters?: Parameters): number {
+  run(sql: string, parameters?: Bindings): number {
     if (!this.#isInTransaction()) throw new Error('this statement must be inside a transaction');
     return this.#execute(sql, parameters, (statement, values) => statement.run(values).changes);
   }
@@ -69,7 +69,7 @@ export class State {
   }
 
   /** Runs one statement that changes rows in a transaction of its own. Returns how many rows it changed. */
-  change(sql: string, parameters?: Parameters): Promise<number> {
+  change(sql: string, parameters?: Bindings): Promise<number> {
     return this.transaction(() => this.run(sql, parameters));
   }
 
@@ -139,7 +139,7 @@ export class State {
 
   #execute<Result>(
     sql: string,
-    parameters: Parameters = {},
+    parameters: Bindings = {},
     execute: (statement: Statement, values: Record<string, Bound>) => Result,
   ): Result {
     const once = () =>

@@ -14,10 +14,10 @@ import type { State } from '../state/state.js';
 import { planPageJob } from './decide-pages.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, eachProject, type Parts, type StepResult, withOutage } from './step.js';
-import { type Sent, submitWaiting } from './poll.js';
+import { type SentPrompts, submitWaiting } from './poll.js';
 
 /** What improving a project did. In `plan` mode nothing is sent. */
-interface ProjectImprovement extends Sent {
+interface ProjectImprovement extends SentPrompts {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
 }

@@ -125,7 +125,7 @@ export async function reportNotice(
 }
 
 /** The stored days of the projects of a mailing, and the views on them of the pages that it is about. */
-interface StoredViews extends Figures {
+interface PeriodFigures extends Figures {
   /** As many days as the projects with any stored day should have. */
   readonly expected: number;
 }
@@ -137,7 +137,7 @@ export async function readViews(
   reader: Reader,
   { projects, audience: { where: pages = '*' } }: Pick<Mailing, 'projects' | 'audience'>,
   { first, last }: Period,
-): Promise<StoredViews> {
+): Promise<PeriodFigures> {
   const ids = JSON.stringify(projects.map(({ id }) => id));
   const [stored] = await reader.query(VIEWS, viewsRow, { projects: ids, first, last, pages });
   const { days = 0, human = 0, ai = 0, projects: loaded = 0 } = stored ?? {};

@@ -64,7 +64,7 @@ async function pollProject(
 }
 
 /** What was sent for a project; `sent` counts the created jobs too. */
-export interface Sent extends SubmitOutcome {
+export interface SentPrompts extends SubmitOutcome {
   readonly created: number;
 }
 
@@ -76,7 +76,7 @@ export async function submitWaiting(
   { workspace, platform, state, sender, session }: Parts,
   project: ProjectSettings,
   sendsAll = workspace.settings.improve.mode === 'apply',
-): Promise<Sent> {
+): Promise<SentPrompts> {
   const { now, signal, observer } = session;
   const task = {
     state,

@@ -76,7 +76,7 @@ export interface SettleTask {
 }
 
 /**
- * Records what a person found out or decided, in the job's history too, and says what follows. Settling again changes
+ * Records what a person found out or decided, in the job's history too, and says what follows. Settlement again changes
  * it. Throws a `ConfigurationError` if the job cannot be settled in this way.
  */
 export async function settleJob(task: SettleTask, id: number, finding: JobFinding): Promise<string> {
@@ -151,14 +151,14 @@ function expectFree(state: State, { job, messages }: Settled, remoteId: string):
     throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
 }
 
-interface Settling extends Settled {
+interface Settlement extends Settled {
   readonly state: State;
   readonly now: Date;
 }
 
 const BY_HAND = 'recorded by a person';
 
-function settleMerged({ state, now, job }: Settling, day: Day): string {
+function settleMerged({ state, now, job }: Settlement, day: Day): string {
   const today = dayOf(now);
   if (day > today || day < dayOf(job.planned_at))
     throw new ConfigurationError(
@@ -169,14 +169,14 @@ function settleMerged({ state, now, job }: Settling, day: Day): string {
   return `Merged on ${longDay(day)}.`;
 }
 
-function settleClosed({ state, now, job }: Settling): string {
+function settleClosed({ state, now, job }: Settlement): string {
   const cause = `${BY_HAND}: closed without a merge`;
   storeReview(state, job, { merged_on: null, closed_on: dayOf(now), cause }, now);
   return 'Closed without a merge. Its page gets another job only if you approve it.';
 }
 
 /** Of a message or job that was not sent, or may not have been: it is never sent. Of an active job: it is over. */
-function settleEnded({ state, now, job, messages }: Settling): string {
+function settleEnded({ state, now, job, messages }: Settlement): string {
   const on = longDay(dayOf(now));
   const message = openMessage(messages);
   const cause = `${BY_HAND}: ended`;
@@ -196,7 +196,7 @@ function settleEnded({ state, now, job, messages }: Settling): string {
   return job.pr_link === null ? 'It is not merged.' : 'Its pull request waits for review again.';
 }
 
-function settleSent(settling: Settling, remote: AgentJob): string {
+function settleSent(settling: Settlement, remote: AgentJob): string {
   const { state, now, job } = settling;
   expectFree(state, settling, remote.id);
   const isOther = job.remote_id !== remote.id;
@@ -213,7 +213,7 @@ function settleSent(settling: Settling, remote: AgentJob): string {
 }
 
 /** A message has no id of its own on the platform. */
-function settleArrived({ state, now, job, messages }: Settling): string {
+function settleArrived({ state, now, job, messages }: Settlement): string {
   const message = openMessage(messages);
   if (message === undefined)
     throw new ConfigurationError(
@@ -223,7 +223,7 @@ function settleArrived({ state, now, job, messages }: Settling): string {
   return `The message to job ${job.id} arrived, and the job is polled again.`;
 }
 
-function settleNotSent({ state, now, job, messages }: Settling): string {
+function settleNotSent({ state, now, job, messages }: Settlement): string {
   const message = openMessage(messages);
   changePrompt(state, { job, message }, { event: 'found-not-sent', now, cause: `${BY_HAND}: not sent` });
   return message === undefined

@@ -6,7 +6,7 @@ import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { type NewJob, readJob, readJobs } from '../../src/state/jobs.js';
 import { readMessages } from '../../src/state/messages.js';
 import { recover } from '../../src/state/sender.js';
-import type { Parameters } from '../../src/state/state.js';
+import type { Bindings } from '../../src/state/state.js';
 import { openTransport } from '../api/open-client.js';
 import { closeNow, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
@@ -76,7 +76,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}) {
     job: (id: number) => readJob(desk.state, id) ?? expect.fail(`no job ${id}`),
     messages: () => readMessages(desk.state, project),
     /** Changes the state as nothing of Readership would. */
-    change: (sql: string, values?: Parameters) => desk.state.transaction(() => desk.state.run(sql, values)),
+    change: (sql: string, values?: Bindings) => desk.state.transaction(() => desk.state.run(sql, values)),
     /** Closes everything and opens it again, as another process would. */
     restart: async () => {
       await closeNow(desk.history);

@@ -4,7 +4,6 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/state/emails.js';
 import { reportStep } from '../../src/steps/report.js';
-import { partsOf } from '../steps/parts-of.js';
 import { serve, type TestServer } from '../serve.js';
 import { insert } from '../stored-jobs.js';
 import { postTo } from './posts.js';
@@ -43,22 +42,9 @@ const DOCS = { id: 'prj_1', name: 'Acme Docs' };
 
 function report(time: string, reports: object, projects: object[] = [DOCS], more: object = {}) {
   const mail = { from: 'Readership <readership@example.com>' };
-  const parts = partsOf(test.history, {
-    settings: { projects, reports, mail, channels: { chat: { kind: 'teams' } }, ...more },
-    workspace: {
-      workspaceDir: test.directory,
-      historyFile: join(test.directory, 'history.duckdb'),
-      reportsDir: join(test.directory, 'pages'),
-    },
-    state: test.state,
-    sender: test.sender,
-    outgoing: {
-      channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
-      transport: test.transport,
-    },
-    session: { now: () => new Date(time) },
-  });
-  return reportStep(parts);
+  const settings = { projects, reports, mail, channels: { chat: { kind: 'teams' } }, ...more };
+  const channels = new Map([['chat', postTo('teams', chat.baseUrl).channel]]);
+  return reportStep(test.partsAt(time, { settings, outgoing: { channels } }));
 }
 
 describe('a report that a workspace defines', () => {

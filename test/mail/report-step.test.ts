@@ -40,23 +40,10 @@ beforeEach(async () => {
   test = await mailSite();
 });
 
-const report = (time: string, { sender, workspace, outgoing, session }: GivenParts = {}) => {
-  const parts = partsOf(test.history, {
-    state: test.state,
-    sender: sender ?? test.sender,
-    workspace: {
-      settings,
-      projects: settings.projects,
-      workspaceDir: test.directory,
-      historyFile: join(test.directory, 'history.duckdb'),
-      reportsDir: join(test.directory, 'pages'),
-      ...workspace,
-    },
-    outgoing: { transport: test.transport, ...outgoing },
-    session: { now: () => new Date(time), ...session },
-  });
-  return reportStep(parts);
-};
+const report = (time: string, { workspace, ...given }: GivenParts = {}) =>
+  reportStep(
+    test.partsAt(time, { workspace: { settings, projects: settings.projects, ...workspace }, ...given }),
+  );
 
 describe('the report step', () => {
   it('is summed up in one line for each report and project, and one for each failure', async () => {
@@ -92,8 +79,7 @@ describe('the report step', () => {
 
   it('renders a page again once days were loaded or failed, as readers would see it now', async () => {
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
-    const own = { workspace: { workspaceDir: test.directory } };
-    expect((await report(MONDAY, own)).summary).toBe('2 pages rendered, 2 emails sent');
+    expect((await report(MONDAY)).summary).toBe('2 pages rendered, 2 emails sent');
     await mkdir(join(test.directory, 'templates'));
     await writeFile(join(test.directory, 'templates/weekly.html.hbs'), '<title>{{subject}}</title>');
     await recordReported(test.state, new Date(MONDAY));
@@ -102,13 +88,13 @@ describe('the report step', () => {
     const set = (columns: string) => execute(test.history, `UPDATE days SET ${columns}`);
     // Days that were read again and are unchanged are nothing new.
     await set(`loaded_at = ${earlier}, checked_at = ${later}`);
-    expect((await report(MONDAY, own)).summary).toMatch(/^0 pages rendered/);
+    expect((await report(MONDAY)).summary).toMatch(/^0 pages rendered/);
     const failed = { project: 'prj_1', day: day('2026-11-10') };
     await recordDayFailure(test.state, { ...failed, now: new Date('2026-11-16T03:00:00Z') }, 'refused');
-    expect((await report(MONDAY, own)).summary).toMatch(/^2 pages rendered/);
+    expect((await report(MONDAY)).summary).toMatch(/^2 pages rendered/);
     await test.state.transaction(() => forgetDayFailure(test.state, failed));
     await set(`loaded_at = ${later}`);
-    const { detail, summary } = await report(MONDAY, own);
+    const { detail, summary } = await report(MONDAY);
     expect(summary).toMatch(/^2 pages rendered/);
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
     expect(weekly.subject).toMatch(/^Acme.*: /);
@@ -332,8 +318,8 @@ describe('the report step', () => {
     const { audiences } = settings.reports;
     const toBoth = { ...audiences, improve: audiences['weekly'] ?? [] };
     const both = { ...settings, reports: { ...settings.reports, audiences: toBoth } };
-    const own = { workspace: { settings: both, workspaceDir: test.directory } };
-    const { detail, error, summary } = await report(MONDAY, own);
+    const toAll = { workspace: { settings: both } };
+    const { detail, error, summary } = await report(MONDAY, toAll);
     expect(detail.pages.map(({ file }) => basename(file))).toEqual(['improve-2026-W46.html']);
     const sentTwice = (report: string) => [1, 2].map(() => ({ report, state: 'sent' }));
     expect(detail.deliveries).toMatchObject(sentTwice('improve'));
@@ -342,7 +328,7 @@ describe('the report step', () => {
     expect(error).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
 
     await rm(templates, { recursive: true });
-    const { detail: fixed } = await report('2026-11-16T04:00:00Z', own);
+    const { detail: fixed } = await report('2026-11-16T04:00:00Z', toAll);
     expect(fixed.pages).toHaveLength(2);
     expect(fixed.deliveries).toMatchObject(sentTwice('weekly'));
   });

@@ -9,6 +9,7 @@ import type { HistoryStore } from '../../src/history/store.js';
 import { filledIn } from '../../src/history/duckdb.js';
 import { closeNow, execute, newStore } from '../open-history.js';
 import { stateBeside } from '../open-state.js';
+import { type GivenParts, partsOf } from '../steps/parts-of.js';
 import { tempDir } from '../temp-dir.js';
 import { startMailServer } from './mail-server.js';
 
@@ -24,9 +25,10 @@ export async function mailSite(like?: string) {
   if (like !== undefined && copy !== undefined) await cp(like, copy, { recursive: true });
   const history = await newStore(copy && join(copy, 'history.duckdb'));
   const { state, sender, worker, here, close } = await stateBeside(history);
+  const directory = dirname(history.path);
   return {
     server,
-    directory: dirname(history.path),
+    directory,
     history,
     state,
     sender,
@@ -35,6 +37,21 @@ export async function mailSite(like?: string) {
     closeState: close,
     /** Sends to the server. */
     transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    /** The parts of a step that works with it at a time, or with what is given. */
+    partsAt: (time: string, { workspace, outgoing, session, ...given }: GivenParts = {}) =>
+      partsOf(history, {
+        state,
+        sender,
+        workspace: {
+          workspaceDir: directory,
+          historyFile: history.path,
+          reportsDir: join(directory, 'pages'),
+          ...workspace,
+        },
+        outgoing: { transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`), ...outgoing },
+        session: { now: () => new Date(time), ...session },
+        ...given,
+      }),
     /** What the server accepted for a recipient. */
     mailsTo: (recipient: string) =>
       Promise.all((server.accepted.get(recipient) ?? []).map((mail) => PostalMime.parse(mail))),

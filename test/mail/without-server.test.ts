@@ -12,7 +12,6 @@ import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readWritten } from '../../src/mail/deliver.js';
 import { runtimeIn } from '../run-cli.js';
-import { partsOf } from '../steps/parts-of.js';
 import { loadDays, type MailSite, mailSite, shortenReports } from './site.js';
 
 const CONFIGURED = {
@@ -33,22 +32,11 @@ beforeEach(async () => {
   await loadDays(test.history, day('2026-10-12'), day('2026-11-15'));
 });
 
-const partsAt = (time: string, hasServer: boolean) =>
-  partsOf(test.history, {
-    state: test.state,
-    sender: test.sender,
-    workspace: {
-      settings,
-      projects: settings.projects,
-      workspaceDir: test.directory,
-      historyFile: join(test.directory, 'history.duckdb'),
-      reportsDir: join(test.directory, 'pages'),
-    },
-    outgoing: {
-      transport: hasServer ? test.transport : () => outboxTransport(join(test.directory, 'outbox')),
-    },
-    session: { now: () => new Date(time) },
-  });
+const partsAt = (time: string, hasServer: boolean) => {
+  const toFiles = { transport: () => outboxTransport(join(test.directory, 'outbox')) };
+  const workspace = { settings, projects: settings.projects };
+  return test.partsAt(time, { workspace, outgoing: hasServer ? {} : toFiles });
+};
 const report = (time: string, { hasServer }: { hasServer: boolean }) => reportStep(partsAt(time, hasServer));
 const statesOf = (period: string) =>
   readDeliveries(test.state)

@@ -2,7 +2,7 @@ import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
 import type { Middleware, PageOfViews, SandboxContext, ServedOperation } from '../../src/sandbox/access.js';
 import {
-  pageOf,
+  pageOfRange,
   type Sandbox as OwnSandbox,
   type SandboxOptions,
   startSandbox as start,
@@ -155,7 +155,7 @@ async function replyOf(c: SandboxContext, fault: ReplyFault, handle: () => Promi
   // The server cuts the connection when it closes, and nothing else awaits the promise.
   if (fault.kind === 'timeout') return new Promise<never>(() => undefined);
   const isPaging = fault.kind === 'endless' || fault.kind === 'counts-move' || fault.kind === 'order-moves';
-  if (isPaging) c.set('pageOf', (range, window) => faultyPage(fault, range, window));
+  if (isPaging) c.set('pageOfRange', (range, window) => faultyPage(fault, range, window));
   await handle();
   if (isPaging) return undefined;
   switch (fault.kind) {
@@ -232,7 +232,7 @@ function withNegativeCount(body: unknown): unknown {
 function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'endless'>): ViewsResponse {
   const lastOffset = Math.floor(Math.max(0, range.rows.length - 1) / window.limit) * window.limit;
   const offset = beyond === 'last-page' ? Math.min(window.offset, lastOffset) : window.offset;
-  return { ...pageOf(range, { ...window, offset }), hasMore: true };
+  return { ...pageOfRange(range, { ...window, offset }), hasMore: true };
 }
 
 /** Adds a human view to a page that the walk has already read. */
@@ -244,8 +244,11 @@ const countsMoved = ({ totals, ...page }: ViewsResponse): ViewsResponse => ({
 /** Moves the row before the page into it, so that the last row of the range is never returned. */
 function orderMoved(range: RangeViews, window: ViewsWindow): ViewsResponse {
   const repeated = range.rows[window.offset - 1];
-  if (repeated === undefined || window.offset >= range.rows.length) return pageOf(range, window);
-  return pageOf({ ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) }, window);
+  if (repeated === undefined || window.offset >= range.rows.length) return pageOfRange(range, window);
+  return pageOfRange(
+    { ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) },
+    window,
+  );
 }
 
 /** A page from a server whose rows move, or whose paging never ends. */
@@ -254,7 +257,7 @@ function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow):
     case 'endless':
       return endless(range, window, fault);
     case 'counts-move':
-      return window.offset === 0 ? pageOf(range, window) : countsMoved(pageOf(range, window));
+      return window.offset === 0 ? pageOfRange(range, window) : countsMoved(pageOfRange(range, window));
     case 'order-moves':
       return orderMoved(range, window);
   }
