@@ -8,7 +8,6 @@ import type { ExportPlan } from '../export/plan.js';
 import type { Invocation } from '../format/advice.js';
 import type { Channel } from '../mail/channel.js';
 import type { MailTransport } from '../mail/transport.js';
-import type { ShellCommand } from '../shell.js';
 import type { Job } from '../state/jobs.js';
 import type { Sender } from '../state/sender.js';
 import type { State } from '../state/state.js';
@@ -36,6 +35,13 @@ export interface Parts {
   readonly store: HistoryStore;
   readonly outgoing: Outgoing;
   readonly session: Session;
+}
+
+/** A command for `sh -c`. */
+export interface ShellCommand {
+  readonly command: string;
+  readonly directory: string;
+  readonly environment: NodeJS.ProcessEnv;
 }
 
 /** What steps know of a workspace: the effective settings, and where its files are, but no secrets. */
