@@ -60,42 +60,34 @@ describe('--help', () => {
     expect(await printed('report')).toBe(help('report'));
   });
 
-  it('is also what `help` shows for a command, and a misspelled one is corrected', async () => {
-    const cwd = await tempDir();
-    expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(help('jobs message'));
-    for (const help of [[], ['help']])
-      expect(await runCli([...help, 'jobs', 'shwo'], { cwd })).toMatchObject({
-        code: 2,
-        stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
-      });
-    for (const [args, word] of [
-      [['jobs', '--json', 'show', '3'], 'show'],
-      [['jobs', 'list', '3'], '3'],
-    ] as const)
-      expect(await runCli(args, { cwd })).toMatchObject({
-        code: 2,
-        stderr: `error: unexpected argument '${word}'\nFor help, add --help.\n`,
-      });
-  });
-
-  it('of a report is also what `help` shows', async () => {
-    const cwd = await tempDir();
-    for (const name of ['weekly', 'show'])
-      expect((await runCli(['help', 'report', name], { cwd })).stdout).toBe(help('report show'));
-  });
-
   it.each([
+    ['jobs message', 'jobs message'],
+    ['report show', 'report show'],
+    ['report weekly', 'report show'],
+  ])('of %s is also what `help` shows', async (names, command) => {
+    const { stdout } = await callCli(['help', ...names.split(' ')], { cwd: await tempDir() });
+    expect(stdout).toBe(help(command));
+  });
+
+  const UNKNOWN = [
+    ['jobs shwo', 'show'],
     ['stat', 'status'],
     ['mail', 'report send'],
     ['query', 'sql'],
     ['exprot', 'export'],
-  ])('`%s` is unknown, and the error names %s', async (given, meant) => {
-    const cwd = await tempDir();
-    for (const args of [[given], ['help', given]])
-      expect(await runCli(args, { cwd })).toMatchObject({
-        code: 2,
-        stderr: `error: unknown command '${given}'\n(Did you mean ${meant}?)\nFor help, add --help.\n`,
-      });
+  ].flatMap(([typed = '', meant]) => {
+    const words = `unknown command '${typed.split(' ').at(-1)}'\n(Did you mean ${meant}?)`;
+    return [typed, `help ${typed}`].map((line) => [line, words] as const);
+  });
+  it.each<readonly [line: string, words: string]>([
+    ...UNKNOWN,
+    ['jobs --json show 3', "unexpected argument 'show'"],
+    ['jobs list 3', "unexpected argument '3'"],
+  ])('is suggested for `%s`, with the error: %s', async (line, words) => {
+    expect(await runCli(line.split(' '), { cwd: await tempDir() })).toMatchObject({
+      code: 2,
+      stderr: `error: ${words}\nFor help, add --help.\n`,
+    });
   });
 
   it('is what a pipe gets without a command, and a terminal five commands', async () => {
