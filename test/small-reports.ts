@@ -1,7 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const SMALL_REPORT = `title: Small
+subject: '{{project.name}}, {{plainDayRange period}}'
 audience: Tests
 period: week
 queries:
@@ -25,8 +26,8 @@ export async function useSmallReports(directory: string, names = ['weekly', 'imp
     await mkdir(report, { recursive: true });
     await writeFile(join(report, 'report.yaml'), SMALL_REPORT);
     await writeFile(join(report, 'views.sql'), VIEWS);
-    await writeFile(join(templates, `${name}.html.hbs`), '<h1>{{report.title}}</h1>\n');
-    await writeFile(join(templates, `${name}.text.hbs`), '{{#chat}}\n{{report.title}}\n{{/chat}}\n');
+    for (const form of ['html', 'text'])
+      await cp(`templates/report.${form}.hbs`, join(templates, `${name}.${form}.hbs`));
   }
   return directory;
 }

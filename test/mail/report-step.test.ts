@@ -19,9 +19,10 @@ import { planFrom } from '../agents/reading.js';
 import { execute } from '../open-history.js';
 import { runtimeIn } from '../run-cli.js';
 import { type GivenParts, partsOf } from '../steps/parts-of.js';
+import { useSmallReports } from '../small-reports.js';
 import { delivery } from './letters.js';
 import { startMailServer } from './mail-server.js';
-import { loadDays, type MailSite, mailSite, recordReported, shortenReports } from './site.js';
+import { loadDays, type MailSite, mailSite, recordReported } from './site.js';
 
 const GIVEN = {
   baseUrl: 'http://127.0.0.1',
@@ -47,7 +48,7 @@ const report = (time: string, { workspace, ...given }: GivenParts = {}) =>
 
 describe('the report step', () => {
   it('is summed up in one line for each report and project, and one for each failure', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     const projects = [...settings.projects, { ...settings.projects[0], id: 'prj_2', name: 'Other Docs' }].map(
       (project) => ({ apiKeyEnv: 'KEY', ...project }),
     );
@@ -140,7 +141,7 @@ describe('the report step', () => {
   });
 
   it('waits for a missing day until it is loaded, or the longest wait is over, and then says so', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-14'));
     for (const time of [MONDAY, '2026-11-17T02:14:00Z']) {
       const { detail } = await report(time);
@@ -172,7 +173,7 @@ describe('the report step', () => {
   });
 
   it('names an email that a killed process was sending until it is settled, and does not send it again', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const { state, sender, worker } = test;
     const now = new Date(MONDAY);
@@ -197,7 +198,7 @@ describe('the report step', () => {
   });
 
   it('sends a period once to the same person, however the address is written, and whether it is a digest', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const to = ['docs@example.com', 'Lead@example.com'];
     const sentTo = async (weekly: object, time = MONDAY) => {
@@ -219,7 +220,7 @@ describe('the report step', () => {
   });
 
   it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     test.server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error, summary } = await report('2026-11-22T23:58:00Z');
@@ -235,7 +236,7 @@ describe('the report step', () => {
   });
 
   it('says once that the mail server takes no more, and what waits for it', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const gone = await startMailServer();
     await gone.close();
@@ -258,7 +259,7 @@ describe('the report step', () => {
   });
 
   it('has nothing to report of a new site, and sends no old news after weeks offline', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     expect(await report(MONDAY)).toMatchObject({ detail: { pages: [], deliveries: [] }, error: undefined });
     await loadDays(test.history, day('2026-11-02'), day('2026-12-06'));
     // After an interruption, nothing is begun.
@@ -277,7 +278,7 @@ describe('the report step', () => {
   });
 
   it('names the weeks without an email after weeks offline, with links to their pages', async () => {
-    await shortenReports(test.directory);
+    await useSmallReports(test.directory);
     await loadDays(test.history, day('2026-11-02'), day('2026-11-15'));
     const served = {
       ...settings,

@@ -1,4 +1,4 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import type { Day } from '../../src/day.js';
@@ -65,33 +65,6 @@ export async function keepSite({ history, closeState, directory }: MailSite): Pr
   const kept = await tempDir();
   await cp(directory, kept, { recursive: true });
   return kept;
-}
-
-const SHORT_REPORT = `title: Short
-subject: '{{project.name}}, {{plainDayRange period}}'
-audience: Tests
-period: week
-queries:
-  views: one
-`;
-
-/**
- * Replaces the built-in reports of a site by ones of a single query, whose rendering takes little time: for tests of who
- * is sent what when, not of what reports say.
- */
-export async function shortenReports(directory: string): Promise<void> {
-  await mkdir(join(directory, 'templates'));
-  for (const name of ['weekly', 'improve']) {
-    for (const form of ['html', 'text'])
-      await cp(`templates/report.${form}.hbs`, join(directory, `templates/${name}.${form}.hbs`));
-    const folder = join(directory, 'reports', name);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, 'report.yaml'), SHORT_REPORT);
-    await writeFile(
-      join(folder, 'views.sql'),
-      '-- Grain: one row.\nSELECT sum(human)::BIGINT AS human FROM days WHERE project = $project\n',
-    );
-  }
 }
 
 /** Records that the report step succeeded: pages that are there are rendered again only after later loads. */

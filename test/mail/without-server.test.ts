@@ -12,7 +12,7 @@ import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readWritten } from '../../src/mail/deliver.js';
 import { runtimeIn } from '../run-cli.js';
-import { loadDays, type MailSite, mailSite, shortenReports } from './site.js';
+import { loadDays, type MailSite, mailSite } from './site.js';
 
 const CONFIGURED = {
   baseUrl: 'http://127.0.0.1',
@@ -28,7 +28,6 @@ let test: MailSite;
 
 beforeEach(async () => {
   test = await mailSite();
-  await shortenReports(test.directory);
   await loadDays(test.history, day('2026-10-12'), day('2026-11-15'));
 });
 

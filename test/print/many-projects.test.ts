@@ -11,6 +11,7 @@ import {
 } from '../commands/workspace.js';
 import { changeHistory } from '../open-history.js';
 import { changeState } from '../open-state.js';
+import { useSmallReports } from '../small-reports.js';
 
 /** A workspace with so many projects on a platform, each with three pages. */
 async function workspaceWith(projects: number) {
@@ -21,6 +22,7 @@ async function workspaceWith(projects: number) {
   );
   const ids = Array.from({ length: projects }, (_, index) => `{ id: prj_${index + 1} }`);
   await replaceIn(cwd, /^projects: .+$/m, `projects: [${ids.join(', ')}]`);
+  await useSmallReports(cwd);
   return { cwd, cli: (...args: string[]) => callCleanly(args, { cwd, env }) };
 }
 
