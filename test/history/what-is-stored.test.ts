@@ -91,7 +91,7 @@ describe('what is stored', () => {
     await answerOf(fresh, `ATTACH '${history.path}' AS last (READ_ONLY)`, 'COPY FROM DATABASE last TO fresh');
     expect((await stat(history.path)).size).toBeLessThan(1.2 * (await stat(fresh)).size + 1e6);
     expect(await valuesOf(history, 'SELECT count(*)::INT AS n FROM page_views')).toEqual([50 * 2_000]);
-  }, 60_000);
+  });
 });
 
 it('a file more of which is free than used is written again, with the same rows', async () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   history = await fullHistory();
   forms = { weekly: await formsOf('weekly'), improve: await formsOf('improve') };
   inApp = { weekly: await formsOf('weekly', APP), improve: await formsOf('improve', APP) };
-}, 60_000);
+});
 
 const SECTIONS: Readonly<Record<Name, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New pages', 'Agent work'],

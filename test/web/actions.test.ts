@@ -139,7 +139,7 @@ describe('an action', () => {
     }
     expect(site.errors).toEqual([]);
     await exporting.does('release');
-  }, 120_000);
+  });
 
   it('keeps what was typed when its form or its session is from before a restart', async () => {
     const passwords = ['before the restart', 'after the restart'] as const;

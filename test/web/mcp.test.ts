@@ -48,7 +48,7 @@ describe('an AI assistant', () => {
         INSERT INTO notes (project, day, text, path, is_break) VALUES ('${PROJECT}', '2026-11-11', 'Version 2', '*', false)`);
     });
     assistant = await mcpClient(cwd);
-  }, 120_000);
+  });
   const ask = (name: string, args?: Record<string, unknown>) => assistant.ask(name, args);
 
   it('sees only tools that read, with titles and schemas, five prompts, and a note that paths are data', async () => {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   const named = settings.replace('{ id: prj_1,', others).replace('}]', '}, { id: prj_2, name: Other Docs }]');
   await writeFile(file, named);
   site = await serveSite(directory);
-}, 60_000);
+});
 
 /** The same site, with some changes. */
 async function serveCopy(...changes: readonly string[]) {
