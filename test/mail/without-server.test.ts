@@ -12,6 +12,7 @@ import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
 import { readWritten } from '../../src/mail/deliver.js';
 import { runtimeIn } from '../run-cli.js';
+import { useSmallReports } from '../small-reports.js';
 import { loadDays, type MailSite, mailSite } from './site.js';
 
 const CONFIGURED = {
@@ -28,6 +29,7 @@ let test: MailSite;
 
 beforeEach(async () => {
   test = await mailSite();
+  await useSmallReports(test.directory);
   await loadDays(test.history, day('2026-10-12'), day('2026-11-15'));
 });
 
