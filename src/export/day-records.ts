@@ -111,7 +111,7 @@ export const settlingRow = z.object({
   median_change_days: z.number(),
 });
 /** How long days took to settle, measured by loads that found changes. */
-export type Settling = z.infer<typeof settlingRow>;
+type Settling = z.infer<typeof settlingRow>;
 
 export const NO_CHANGES: Settling = { restated_days: 0, oldest_change_days: null, median_change_days: 0 };
 

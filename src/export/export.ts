@@ -113,7 +113,7 @@ async function planOf({
  * row: an empty stretch then costs a few requests for totals, and days that the platform no longer keeps are skipped.
  * Returns the first day that it keeps, if it refuses the first of the range.
  */
-export async function backfill(
+async function backfill(
   task: LoadTask,
   range: DayRange,
   days: readonly PlannedDay[],

@@ -31,7 +31,7 @@ export interface DayToStore {
 }
 
 /** What the next version of the history has and the last one has not. */
-export interface Changes extends NewIds {
+interface Changes extends NewIds {
   readonly days: readonly LoadedDay[];
   readonly restatements: readonly Restatement[];
 }

@@ -184,7 +184,7 @@ async function replaceFile(
 }
 
 /** The mode of the dataset's directory decides who has access; those in it get its mode, and are readable. */
-export async function makeDirectory(directory: string, location: string): Promise<void> {
+async function makeDirectory(directory: string, location: string): Promise<void> {
   const first = makeDirectories(directory);
   if (first === undefined) return;
   const { mode } = await stat(location);

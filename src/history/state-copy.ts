@@ -4,7 +4,7 @@ import { identifier, queryRows, runStatement } from './duckdb.js';
 import { StorageError } from '../errors.js';
 
 /** The tables of the state that analysts ask for. */
-export const STATE_TABLES = [
+const STATE_TABLES = [
   'jobs',
   'choices',
   'skips',

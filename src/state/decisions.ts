@@ -56,7 +56,7 @@ const skipRow = z.object({
   skipped_until: dayColumn.nullable(),
 });
 /** A page to skip until a day, or until the skip is undone. */
-export type Skip = z.infer<typeof skipRow>;
+type Skip = z.infer<typeof skipRow>;
 
 /** The pages of a project that are skipped now. */
 export const readSkips = (state: State, project: string, now: Date): Skip[] =>

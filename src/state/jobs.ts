@@ -57,7 +57,7 @@ export const promptColumns = {
   note: z.string().nullable(),
 };
 
-export const jobRow = z.object({
+const jobRow = z.object({
   ...promptColumns,
   state: z.enum(JOB_STATES),
   /** Whether a person approved the page, so that the job is sent in every mode. */

@@ -30,7 +30,7 @@ const RETRY_DELAY_MS = 100;
 /** A handle that nobody refers to would be closed by garbage collection, and the lock released. */
 const handles = new Set<Database>();
 
-export interface WorkerOptions {
+interface WorkerOptions {
   /** The command to name to processes that find the lock held, such as `readership export`. */
   readonly command: string;
   readonly now: () => Date;
@@ -42,7 +42,7 @@ export interface WorkerOptions {
 }
 
 /** Another worker has taken over, because somebody deleted or replaced the lock's file. */
-export class ReplacedWorkerError extends StorageError {}
+class ReplacedWorkerError extends StorageError {}
 
 /** The right to load days and to send, until `release`. */
 export class Worker {

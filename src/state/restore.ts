@@ -60,7 +60,7 @@ export interface RestoredState {
 }
 
 /** A restored state, complete and on disk, that is not in place yet. */
-export interface ReadyState {
+interface ReadyState {
   readonly putInPlace: (stamp: string) => Promise<RestoredState>;
   readonly discard: () => void;
 }
