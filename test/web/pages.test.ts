@@ -29,6 +29,18 @@ beforeAll(async () => {
   const state = `if(day >= '2026-11-14', 'provisional', state) AS state`;
   await second('days', `, ${state}, 3 * human AS human, 3 * total - 2 * ai AS total`);
   await second('page_views', ', 3 * human AS human, 3 * human + ai AS total');
+  await changeSite(
+    directory,
+    `INSERT INTO page_views
+      FROM (VALUES
+        ('prj_1', DATE '2026-11-10', '/fresh/page/', '/fresh/page', 900, 100, 1000),
+        ('prj_1', DATE '2026-06-10', '/old/page', '/old/page', 90, 10, 100)
+      )`,
+    `INSERT INTO notes FROM (VALUES
+        ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
+        ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
+    "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', TIMESTAMP '2026-10-11', 1, 2, 1, 1, 2, 3, 1)",
+  );
   const file = join(directory, 'readership.yaml');
   const settings = await readFile(file, 'utf8');
   const others = '{ id: prj_new, name: New Docs }, { id: prj_1,';
@@ -118,21 +130,6 @@ it('nothing is compared across a day on which counting changed, and pages say so
 describe('the list of pages', () => {
   const row = z.object({ path: z.string(), human: z.int(), ai: z.int() });
   const days = "DATE '2026-08-17', DATE '2026-11-15'";
-  beforeAll(() =>
-    changeSite(
-      directory,
-      `INSERT INTO page_views
-      FROM (VALUES
-        ('prj_1', DATE '2026-11-10', '/fresh/page/', '/fresh/page', 900, 100, 1000),
-        ('prj_1', DATE '2026-06-10', '/old/page', '/old/page', 90, 10, 100)
-      )`,
-      `INSERT INTO notes FROM (VALUES
-        ('prj_1', DATE '2026-10-05', 'Version 3', '*', false), ('prj_1', DATE '2026-10-06', 'New guides', '/guides/*', false),
-        ('prj_1', DATE '2026-10-07', 'New G pages', '/g*', false), ('prj_1', DATE '2026-10-07', 'Older guides', '/guides-old/*', false), ('prj_2', DATE '2026-10-07', 'Elsewhere', '*', false))`,
-      "INSERT INTO restatements VALUES ('prj_2', DATE '2026-10-08', TIMESTAMP '2026-10-12', TIMESTAMP '2026-10-11', 1, 2, 1, 1, 2, 3, 1)",
-    ),
-  );
-
   /** The rows of a list, in its CSV. */
   async function inCsv(query: string) {
     const csv = await ask(`/pages.csv?project=prj_1&range=13w&${query}`);
