@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,61 +50,37 @@ const own = fileURLToPath(new URL('../cli.js', import.meta.url));
 /** The command line of the same build; where the sources themselves run, of the newest. */
 const CLI = existsSync(own) ? own : packageFile('dist/cli.js');
 
-/** A `readership sql` that waits for its query. */
-interface Child extends ReturnType<typeof startNode> {
-  /** Where its temporary files are. */
-  readonly directory: string;
-}
-
-/** It has nothing to finish, and its temporary files are removed here. */
-const kill = ({ child }: Child) => child.kill('SIGKILL');
-
 /**
- * Runs SQL in `readership sql` processes, so that no query can block, crash or outlive this one.
- * Each process answers one query, from the newest history; the next one is started ahead of time. Queries wait for
- * each other, because each may use much memory.
+ * Runs SQL in `readership sql` processes, so that no query can block, crash or outlive this one. Each answers one query,
+ * from the newest history. Queries wait for each other, because each may use much memory.
  */
 export class QueryProcesses {
   readonly #oneAtATime = pLimit(1);
-  readonly #running = new Set<Child>();
-  #spare: Child | undefined;
+  /** Ends the process that runs, if one does. */
+  readonly #closing = new AbortController();
 
   constructor(private readonly command: Command) {}
 
   /** The first rows of a result. Throws a `StorageError` with the reason if the query fails. */
   ask(sql: string, cut: Cut, signal: AbortSignal): Promise<Rows> {
-    return this.#oneAtATime(() => {
-      signal.throwIfAborted();
-      return this.#firstRows(sql, cut, signal);
-    });
+    return this.#oneAtATime(() => this.#firstRows(sql, cut, AbortSignal.any([signal, this.#closing.signal])));
   }
 
-  /** Ends all processes, and resolves when their files are removed. */
+  /** Ends the process that runs, and resolves when its files are removed. */
   async close(): Promise<void> {
-    const all = [...this.#running];
-    all.forEach(kill);
-    await Promise.allSettled(all.map(({ ended }) => ended));
-  }
-
-  /** Starts a process for the next query, unless one waits already. */
-  #prepare(): Child {
-    return (this.#spare ??= this.#start());
+    this.#closing.abort();
+    await this.#oneAtATime(() => undefined);
   }
 
   async #firstRows(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
-    const child = this.#prepare();
-    this.#spare = undefined;
     let text = '';
     const seen = { rows: 0, characters: 0 };
     const isEndless = () => seen.rows > MOST_COUNTED || seen.characters > MOST_COUNTED_CHARACTERS;
-    const said = await this.#answer(child, sql, signal, (piece) => {
+    const said = await this.#answer(sql, signal, (piece) => {
       if (text.length <= maxCharacters) text += piece;
       seen.characters += piece.length;
       seen.rows += piece.split('\n').length - 1;
-      if (isEndless()) kill(child);
-    }).catch((error: unknown) => {
-      if (!isEndless()) throw error;
-      return '';
+      return isEndless() ? 'enough' : 'more';
     });
     const whole = linesWithin(text, maxCharacters).slice(0, maxRows);
     const rows = z.array(rowSchema).parse(whole.map((line): unknown => JSON.parse(line)));
@@ -113,52 +88,42 @@ export class QueryProcesses {
     return { rows, isCut, found: isEndless() ? null : seen.rows, ...(said !== '' && { note: said }) };
   }
 
-  #start(): Child {
-    const { options, cwd, environment, timeoutMs } = this.command;
-    const directory = join(tmpdir(), `readership-query-${randomUUID()}`);
-    const all = [CLI, 'sql', '--format', 'ndjson', '--timeout', `${timeoutMs}ms`, ...options];
-    const { child, ended } = startNode(all, { cwd, env: { ...environment, TMPDIR: directory } });
-    // A process that ends at once may not read the query.
-    child.stdin?.on('error', () => undefined);
-    const started: Child = {
-      child,
-      directory,
-      ended: ended.finally(async () => {
-        this.#running.delete(started);
-        if (this.#spare === started) this.#spare = undefined;
-        await rm(directory, { recursive: true, force: true });
-      }),
-    };
-    started.ended.catch(() => undefined);
-    this.#running.add(started);
-    return started;
-  }
-
-  /** Runs the query of a process, and returns its standard error. Throws if the query failed. */
+  /** Runs a query until `onText` has enough, and returns its standard error. Throws if the query failed. */
   async #answer(
-    query: Child,
     sql: string,
     signal: AbortSignal,
-    onText: (piece: string) => void,
+    onText: (piece: string) => 'enough' | 'more',
   ): Promise<string> {
-    const { timeoutMs, dataDir } = this.command;
-    const { child } = query;
-    let said = '';
-    const limit = timeLimit(timeoutMs + END_MS, signal);
-    child.stdout?.setEncoding('utf8').on('data', onText);
-    child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-      said = (said + piece).slice(0, 4_000);
-    });
-    limit.addEventListener('abort', () => kill(query));
-    await mkdir(query.directory, { mode: 0o700 });
-    child.stdin?.end(sql);
-    this.#prepare();
-    const { code, killedBy } = await query.ended;
     signal.throwIfAborted();
-    const words = said.replaceAll(`${dataDir}/`, '');
-    if (code === 0) return words.trim();
-    if (limit.aborted) throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
-    throw new StorageError(reasonOf(words, killedBy));
+    const { options, cwd, environment, timeoutMs, dataDir } = this.command;
+    const args = [CLI, 'sql', '--format', 'ndjson', '--timeout', `${timeoutMs}ms`, ...options];
+    const directory = await mkdtemp(join(tmpdir(), 'readership-query-'));
+    try {
+      const { child, ended } = startNode(args, { cwd, env: { ...environment, TMPDIR: directory } });
+      let said = '';
+      const enough = new AbortController();
+      const limit = timeLimit(timeoutMs + END_MS, AbortSignal.any([signal, enough.signal]));
+      // It has nothing to finish, and its temporary files are removed here.
+      limit.addEventListener('abort', () => child.kill('SIGKILL'));
+      child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
+        if (onText(piece) === 'enough') enough.abort();
+      });
+      child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+        said = (said + piece).slice(0, 4_000);
+      });
+      // A process that ends at once may not read the query.
+      child.stdin?.on('error', () => undefined).end(sql);
+      const { code, killedBy } = await ended;
+      signal.throwIfAborted();
+      if (enough.signal.aborted) return '';
+      const words = said.replaceAll(`${dataDir}/`, '');
+      if (code === 0) return words.trim();
+      if (limit.aborted)
+        throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
+      throw new StorageError(reasonOf(words, killedBy));
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
   }
 }
 
