@@ -7,8 +7,8 @@ export function formatter(options: Intl.NumberFormatOptions): (value: number) =>
 }
 
 const rounded = formatter({ maximumFractionDigits: 0 });
-/** Most commands write whole numbers only, and need not load the rules. */
-const whole = (value: number): string =>
+/** `18190` as `18,190`. Most commands write whole numbers only, and need not load the rules. */
+export const thousands = (value: number): string =>
   Number.isSafeInteger(value) && !Object.is(value, -0)
     ? String(value).replace(/\B(?=(?:\d{3})+$)/g, ',')
     : rounded(value);
@@ -18,12 +18,9 @@ const oneDecimal = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 
 
 const MINUS = '−';
 
-/** `18190` as `18,190`. */
-export const thousands = whole;
-
 /** `17234` as `17.2k`: from a thousand on, at most three digits. */
 export const compact = (value: number): string =>
-  Math.abs(value) < 999.5 ? whole(value) : short(value).replace('K', 'k');
+  Math.abs(value) < 999.5 ? thousands(value) : short(value).replace('K', 'k');
 
 /** A number of an axis: `4k`, `2.5M`, `−40`. */
 export const onAxis = (value: number): string => axis(value).replace('K', 'k').replace('-', MINUS);
@@ -38,20 +35,20 @@ export const percent = (share: number): string => `${oneDecimal(share * 100)}%`;
 export const signedPercent = (ratio: number): string =>
   ratio > -1 && ratio < -0.995
     ? finePercent(Math.max(ratio, -0.999))
-    : signed(Math.round(ratio * 100), whole, '%');
+    : signed(Math.round(ratio * 100), thousands, '%');
 
 /** A difference of counts: `690` as `+690`. */
-export const signedCount = (difference: number): string => signed(Math.round(difference), whole, '');
+export const signedCount = (difference: number): string => signed(Math.round(difference), thousands, '');
 
 /** A share or ratio in whole percent: `0.19` as `19%`. */
-export const percentOf = (ratio: number): string => `${whole(Math.round(Math.abs(ratio) * 100))}%`;
+export const percentOf = (ratio: number): string => `${thousands(Math.round(Math.abs(ratio) * 100))}%`;
 
 /** From this factor on, percentages are hard to grasp. */
 const MANY_TIMES = 10;
 
 /** The size of a change without its sign: `19%`, and from tenfold on `5,003-fold`. A fall of 100% is one to zero. */
 export function ratioWords(ratio: number): string {
-  if (ratio + 1 >= MANY_TIMES) return `${whole(Math.round(ratio + 1))}-fold`;
+  if (ratio + 1 >= MANY_TIMES) return `${thousands(Math.round(ratio + 1))}-fold`;
   return ratio < 0 && ratio > -1 && percentOf(ratio) === '100%' ? 'more than 99%' : percentOf(ratio);
 }
 
@@ -68,7 +65,7 @@ const GIB = 2 ** 30;
 export const bytes = (count: number): string =>
   count < GIB ? `${oneDecimal(count / 2 ** 20)} MB` : `${oneDecimal(count / GIB)} GB`;
 
-function signed(rounded: number, digits: typeof whole, unit: string): string {
+function signed(rounded: number, digits: typeof thousands, unit: string): string {
   const sign = rounded > 0 ? '+' : rounded < 0 ? MINUS : '';
   return `${sign}${digits(Math.abs(rounded))}${unit}`;
 }
@@ -99,7 +96,7 @@ export function changeOf(now: number, before: number): Change {
 export function writeChange(change: Change): string {
   if (change.kind !== 'ratio') return { unknown: '–', new: 'new', 'from zero': 'from 0' }[change.kind];
   const times = change.ratio + 1;
-  return times >= MANY_TIMES ? `${whole(Math.round(times))} times` : signedPercent(change.ratio);
+  return times >= MANY_TIMES ? `${thousands(Math.round(times))} times` : signedPercent(change.ratio);
 }
 
 /** What follows a change: `+4%` is from the week before, `12 times` is that of the week before, and `from 0` the week before. */

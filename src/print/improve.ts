@@ -171,24 +171,21 @@ const indentedTable = (
 ): string[] =>
   indented(width === undefined ? plainLines(columns, rows) : alignedLines(columns, rows, width - 2));
 
-/** Pages with their rank and the views of a typical week. */
+/** Pages with their rank and the views of a typical week, rounded so that those of people and AI add up. */
 const rankedTable = (pages: readonly ConsideredPage[], width: number | undefined): string[] =>
   indentedTable(
     RANKED_COLUMNS,
-    pages.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) => [
-      'rank' in why ? `#${thousands(why.rank)}` : '',
-      path,
-      ...viewsOf(weekly_human, weekly_ai).map(thousands),
-      trend === null ? '–' : signedPercent(trend),
-    ]),
+    pages.map(({ path, why, evidence: { weekly_human, weekly_ai, trend } }) => {
+      const [people, ai] = [Math.round(weekly_human), Math.round(weekly_ai)];
+      return [
+        'rank' in why ? `#${thousands(why.rank)}` : '',
+        path,
+        ...[people + ai, people, ai].map(thousands),
+        trend === null ? '–' : signedPercent(trend),
+      ];
+    }),
     width,
   );
-
-/** The views of people and AI together, and of each: rounded so that they add up. */
-function viewsOf(human: number, ai: number): [number, number, number] {
-  const [people, agents] = [Math.round(human), Math.round(ai)];
-  return [people + agents, people, agents];
-}
 
 const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
   `  ${path}#${digest}: ${reasonWords(why)}`,

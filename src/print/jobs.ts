@@ -85,9 +85,7 @@ const stateOf = ({ state, remote_status }: Job): string =>
 
 /** `jobs show` has the full note. */
 const shortOutcome = (job: Job): string =>
-  job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
-    ? shortened(outcomeOf(job), NOTE_LENGTH)
-    : outcomeOf(job);
+  job.pr_link === null ? shortened(outcomeOf(job), NOTE_LENGTH) : outcomeOf(job);
 
 const outcomeOf = (job: Job): string => {
   const { state, pr_link, merged_on, closed_on, merged_into, pull_request_problem, note } = job;
