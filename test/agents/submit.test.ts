@@ -112,17 +112,29 @@ describe('a reply that comes after the job was taken for lost', () => {
   });
 });
 
-it('a pause that was stored just before a job would be sent keeps it from being sent', async () => {
+it.each([
+  [
+    'a pause',
+    ({ state, project, clock }: AgentDesk) => {
+      const now = clock.now();
+      const pause = { project, now, until: addHours(now, 1), cause: 'a limit' };
+      return state.transaction(() => recordPromptPause(state, pause));
+    },
+  ],
+  [
+    'the last job of the week',
+    (desk: AgentDesk) => desk.change("UPDATE jobs SET state = 'unknown' WHERE id = 2"),
+  ],
+])('%s that was stored just before a job would be sent keeps it from being sent', async (_, store) => {
   const desk = await agentDesk();
-  await desk.plan(1);
+  await desk.plan(2);
   const begin = desk.sender.begin.bind(desk.sender);
   desk.sender.begin = async (...given) => {
-    const now = desk.clock.now();
-    const pause = { project: desk.project, now, until: addHours(now, 1), cause: 'a limit' };
-    await desk.state.transaction(() => recordPromptPause(desk.state, pause));
+    await store(desk);
     return begin(...given);
   };
-  expect(await submitPrompts(desk.task(), 'job')).toEqual({ sent: 0 });
+  const rules = { ...desk.task().rules, maxJobsPerWeek: 1 };
+  expect(await submitPrompts({ ...desk.task(), rules }, 'job')).toEqual({ sent: 0 });
   expect(desk.job(1)).toMatchObject({ state: 'planned', attempt: null });
   expect(desk.sandbox.inspect().jobs).toEqual([]);
 });
