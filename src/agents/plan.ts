@@ -11,7 +11,7 @@ import { type Ranking, readRanking, type Variants } from './ranking.js';
 import { type Reason, reasonOfSkip, type Room } from './reasons.js';
 import { type Selection, selectPages } from './select.js';
 import type { Reader } from '../history/duckdb.js';
-import type { IsListed, Sitemap } from './sitemap.js';
+import type { Sitemap } from './sitemap.js';
 
 /**
  * What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they
@@ -36,12 +36,6 @@ export interface ImprovePlan extends Selection {
   readonly now: Date;
 }
 
-/** What the plans of a project are made from, which is the same all day. */
-export interface PlanBasis extends Ranking {
-  /** Whether the site's sitemap lists a page; undefined without a sitemap. */
-  readonly isListed: IsListed | undefined;
-}
-
 /** When a plan is made, and the only pages to flag or leave out; by default, all. */
 export interface PlanOccasion {
   readonly now: Date;
@@ -53,7 +47,7 @@ export function planImprovement(
   state: State,
   project: string,
   rules: Settings['improve'],
-  { candidates, variants, isListed }: PlanBasis,
+  { candidates, variants, isListed }: Ranking,
   { now, only }: PlanOccasion,
 ): ImprovePlan {
   const jobs = readJobs(state, project);
@@ -215,13 +209,13 @@ interface SelectionSources {
 /** Selects them as `readership improve` does. The sitemap is read once, when it is first needed. */
 export function selectingNow({ reader, state, rules, now, signal }: SelectionSources): SelectNow {
   let sitemap: Promise<Sitemap | undefined> | undefined;
-  return async ({ id, siteUrl }) => {
+  return async (project) => {
     // It needs the HTTP client, which takes long to load, and which other reports do without.
     const { readSitemap, SitemapError } = await import('./sitemap.js');
     try {
-      const isListed = (await (sitemap ??= readSitemap(rules.sitemap, signal)))?.listedOn(siteUrl);
-      const ranking = await readRanking(reader, id, rules, now);
-      return planImprovement(state, id, rules, { ...ranking, isListed }, { now });
+      sitemap ??= readSitemap(rules.sitemap, signal);
+      const ranking = await readRanking(reader, project, rules, { sitemap: await sitemap, now });
+      return planImprovement(state, project.id, rules, ranking, { now });
     } catch (error) {
       // The improve step says what is wrong with it.
       if (error instanceof SitemapError) return undefined;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { dayColumn, readSql } from '../columns.js';
-import type { Settings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { inSequence } from '../format/days.js';
 import type { Reader } from '../history/duckdb.js';
 import { type Evidence, evidenceRow } from '../state/jobs.js';
+import type { IsListed, Sitemap } from './sitemap.js';
 
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
 const candidateRow = evidenceRow.extend({
@@ -35,19 +36,22 @@ export interface Ranking {
   /** The pages with enough views, the most viewed first. */
   readonly candidates: readonly Candidate[];
   readonly variants: Variants;
+  /** Whether the site's sitemap lists a page; undefined without a sitemap. */
+  readonly isListed: IsListed | undefined;
 }
 
 /** The ranking of a site, which is the same all day. */
 export async function readRanking(
   reader: Reader,
-  project: string,
+  { id: project, siteUrl }: Pick<ProjectSettings, 'id' | 'siteUrl'>,
   rules: Settings['improve'],
-  now: Date,
+  { sitemap, now }: { readonly sitemap: Sitemap | undefined; readonly now: Date },
 ): Promise<Ranking> {
   const { minWeeklyViews } = rules;
   return {
     candidates: await reader.query(CANDIDATES, candidateRow, { project, now, minWeeklyViews }),
     variants: await readVariants(reader, project, rules, now),
+    isListed: sitemap?.listedOn(siteUrl),
   };
 }
 

@@ -80,10 +80,10 @@ async function showPlan(
     const sitemap = await readSitemap(rules.sitemap, signal);
     const now = runtime.now();
     const shown: object[] = [];
-    for (const { id, name, siteUrl } of projects) {
-      const ranking = await readRanking(history, id, rules, now);
-      const isListed = sitemap?.listedOn(siteUrl);
-      const plan = planImprovement(state, id, rules, { ...ranking, isListed }, { now });
+    for (const project of projects) {
+      const { id, name } = project;
+      const ranking = await readRanking(history, project, rules, { sitemap, now });
+      const plan = planImprovement(state, id, rules, ranking, { now });
       // A mistake in a template matters only where prompts are shown.
       const propose = () => plan.flagged.map((page) => proposalOf(id, page, workspace));
       if (json) {
@@ -125,10 +125,9 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     await expectSendingPlace(state, workspace);
     const now = runtime.now();
     const rules = workspace.settings.improve;
-    const ranking = await readRanking(history, project.id, rules, now);
-    const isListed = (await readSitemap(rules.sitemap, signal))?.listedOn(project.siteUrl);
-    const basis = { ...ranking, isListed };
-    return approvePages({ reader: history, state, workspace, basis, now }, project, approvals);
+    const sitemap = await readSitemap(rules.sitemap, signal);
+    const ranking = await readRanking(history, project, rules, { sitemap, now });
+    return approvePages({ reader: history, state, workspace, ranking, now }, project, approvals);
   });
   const isApproved = answers.some((answer) => 'job' in answer);
   let code: ExitCode = 1;

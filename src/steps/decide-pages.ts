@@ -1,9 +1,9 @@
 import { planJob, referenceOf } from '../agents/jobs.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
-import { awaitedRoom, type ImprovePlan, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { awaitedRoom, type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { type Room, reasonWords, reasonOfSkip, storedReason } from '../agents/reasons.js';
 import { composePrompt, type Proposal, proposalOf, proposedDigest } from '../agents/prompt.js';
-import { noPageForJobs, unknownPage } from '../agents/ranking.js';
+import { noPageForJobs, type Ranking, unknownPage } from '../agents/ranking.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Reader } from '../history/duckdb.js';
 import { pageOf } from '../page.js';
@@ -64,7 +64,7 @@ interface Approving {
   readonly reader: Reader;
   readonly state: State;
   readonly workspace: Pick<WorkspaceView, 'settings' | 'workspaceDir'>;
-  readonly basis: PlanBasis;
+  readonly ranking: Ranking;
   readonly now: Date;
 }
 
@@ -74,7 +74,7 @@ interface Approving {
  * if its prompt is no longer the one that was shown. Who approves what someone else has just approved gets the same job.
  */
 export async function approvePages(
-  { reader, state, workspace, basis, now }: Approving,
+  { reader, state, workspace, ranking, now }: Approving,
   { id: project }: ProjectSettings,
   approvals: readonly Approval[],
 ): Promise<Approved[]> {
@@ -84,10 +84,10 @@ export async function approvePages(
   const only = [...byPath.keys()];
   const unknown = new Map<string, string | undefined>();
   for (const path of only)
-    if (!basis.candidates.some((page) => page.path === path))
+    if (!ranking.candidates.some((page) => page.path === path))
       unknown.set(path, await noPageForJobs(reader, project, path));
   return state.transaction(() => {
-    const plan = planImprovement(state, project, rules, basis, { now, only });
+    const plan = planImprovement(state, project, rules, ranking, { now, only });
     const before = readJobs(state, project);
     const answers = [...byPath].map(([path, approval]) => {
       const job = before.find((one) => pageOf(one.path) === path && isThisApproval(one, approval, workspace));

@@ -4,7 +4,7 @@ import { proposalOf } from '../agents/prompt.js';
 import { readRanking } from '../agents/ranking.js';
 import { type Reason, storedReason } from '../agents/reasons.js';
 import type { Selection } from '../agents/select.js';
-import { type IsListed, readSitemap } from '../agents/sitemap.js';
+import { readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { counted } from '../format/numbers.js';
 import { pageOf } from '../page.js';
@@ -36,7 +36,7 @@ export async function improveStep(
   const apply = isWanted && refusal === undefined;
   const sitemap = await readSitemap(workspace.settings.improve.sitemap, session.signal);
   const { results: detail, errors } = await eachProject(parts, (project) =>
-    improveProject(parts, project, { isListed: sitemap?.listedOn(project.siteUrl), apply }),
+    improveProject(parts, project, { sitemap, apply }),
   );
   const sent = detail.reduce((sum, outcome) => sum + outcome.sent, 0);
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
@@ -49,15 +49,15 @@ export async function improveStep(
 async function improveProject(
   parts: Parts,
   project: ProjectSettings,
-  { isListed, apply }: { readonly isListed: IsListed | undefined; readonly apply: boolean },
+  { sitemap, apply }: { readonly sitemap: Sitemap | undefined; readonly apply: boolean },
 ): Promise<ProjectImprovement> {
   const { workspace, state, store, session } = parts;
   const rules = workspace.settings.improve;
   const now = session.now();
-  const ranking = await readRanking(store, project.id, rules, now);
+  const ranking = await readRanking(store, project, rules, { sitemap, now });
   // People approve and skip pages meanwhile.
   const plan = await state.transaction(() => {
-    const planned = planImprovement(state, project.id, rules, { ...ranking, isListed }, { now });
+    const planned = planImprovement(state, project.id, rules, ranking, { now });
     // Chosen before its jobs are planned, so that reports leave out pages that got one.
     recordChoices(state, project.id, planned, now);
     if (apply)

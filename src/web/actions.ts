@@ -126,8 +126,8 @@ async function approve(
 ): Promise<Done> {
   const { state } = reader;
   await expectSendingPlace(state, workspace);
-  const basis = await proposals.basis(reader, project, now);
-  const [approved] = await approvePages({ reader, state, workspace, basis, now }, project, [approval]);
+  const ranking = await proposals.ranking(reader, project, now);
+  const [approved] = await approvePages({ reader, state, workspace, ranking, now }, project, [approval]);
   if (approved === undefined || 'refusal' in approved)
     throw new ConfigurationError(`Not approved: ${approved?.refusal ?? 'no page was named'}.`);
   const { job, waitsFor } = approved;

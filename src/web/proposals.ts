@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import { type ImprovePlan, type PlanBasis, planImprovement } from '../agents/plan.js';
+import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { limitWords, reasonWords } from '../agents/reasons.js';
 import { proposalOf } from '../agents/prompt.js';
-import { readRanking } from '../agents/ranking.js';
+import { type Ranking, readRanking } from '../agents/ranking.js';
 import type { ConsideredPage } from '../agents/select.js';
 import { basePath, readSitemap, type Sitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
@@ -27,7 +27,7 @@ export class Proposals {
     ttl: SITEMAP_KEPT_MS,
     fetchMethod: async (source) => (source === '' ? undefined : readSitemap(source, timeLimit(10_000))),
   });
-  readonly #bases = new LRUCache<string, PlanBasis>({ max: 3, ttl: SITEMAP_KEPT_MS });
+  readonly #rankings = new LRUCache<string, Ranking>({ max: 3, ttl: SITEMAP_KEPT_MS });
 
   constructor(private readonly workspace: Workspace) {}
 
@@ -68,23 +68,22 @@ export class Proposals {
   /** What improving a project would do now; with a path, to that page alone. */
   select(reader: HistoryReader, project: ProjectSettings, now: Date, path = ''): Promise<ImprovePlan> {
     return this.#oneAtATime(async () => {
-      const basis = await this.basis(reader, project, now);
+      const ranking = await this.ranking(reader, project, now);
       const occasion = path === '' ? { now } : { now, only: [path] };
-      return planImprovement(reader.state, project.id, this.workspace.settings.improve, basis, occasion);
+      return planImprovement(reader.state, project.id, this.workspace.settings.improve, ranking, occasion);
     });
   }
 
   /** What plans are made from. Most of a plan's time goes into reading it. */
-  async basis(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<PlanBasis> {
+  async ranking(reader: HistoryReader, project: ProjectSettings, now: Date): Promise<Ranking> {
     const { improve } = this.workspace.settings;
     const today = dayOf(now);
     const key = JSON.stringify([reader.version, project.id, today]);
-    const known = this.#bases.get(key);
+    const known = this.#rankings.get(key);
     if (known !== undefined) return known;
-    const ranking = await readRanking(reader, project.id, improve, startOfDay(today));
     const sitemap = await this.#sitemaps.fetch(improve.sitemap ?? '');
-    const basis = { ...ranking, isListed: sitemap?.listedOn(project.siteUrl) };
-    this.#bases.set(key, basis);
-    return basis;
+    const ranking = await readRanking(reader, project, improve, { sitemap, now: startOfDay(today) });
+    this.#rankings.set(key, ranking);
+    return ranking;
   }
 }

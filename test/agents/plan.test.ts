@@ -67,7 +67,10 @@ describe('the evidence for a page, from the history', () => {
 
   it('is read only for pages with enough views, although a person can name any', async () => {
     const rules = { ...RULES, minWeeklyViews: 1_000 };
-    const { candidates } = await readRanking(history.reader, 'prj_sandbox', rules, NOW);
+    const { candidates } = await readRanking(history.reader, { id: 'prj_sandbox' }, rules, {
+      sitemap: undefined,
+      now: NOW,
+    });
     expect(candidates.map(({ path }) => path)).toEqual(['/steady']);
     const only = ['/grew', '/other', '/early'];
     await history.run(

@@ -79,6 +79,7 @@ export const planFrom = async (
   rules: Settings['improve'],
   occasion: PlanOccasion,
 ): Promise<ImprovePlan> => {
-  const ranking = await readRanking(reader, project, rules, occasion.now);
-  return planImprovement(state, project, rules, { ...ranking, isListed: undefined }, occasion);
+  const { now } = occasion;
+  const ranking = await readRanking(reader, { id: project }, rules, { sitemap: undefined, now });
+  return planImprovement(state, project, rules, ranking, occasion);
 };

@@ -30,8 +30,11 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
   const approve = async (...approvals: Approval[]) => {
     const { workspace, session } = parts;
     const now = session.now();
-    const ranking = await readRanking(agents.history, project.id, workspace.settings.improve, now);
-    const approving = { ...stores, workspace, basis: { ...ranking, isListed: undefined }, now };
+    const ranking = await readRanking(agents.history, project, workspace.settings.improve, {
+      sitemap: undefined,
+      now,
+    });
+    const approving = { ...stores, workspace, ranking, now };
     const answers = await approvePages(approving, project, approvals);
     await submitWaiting(parts, project);
     return answers.map((answer): { path: string; job?: Job | undefined; refusal?: string } =>
