@@ -97,6 +97,11 @@ it('only the most viewed of a page, its translations and versions is flagged', a
   expect(await planOf(SITE)).toEqual({ flagged: ['/guides/a', '/de/guides/b'], leftOut: [...OF_A, OF_B] });
 });
 
+it('a file or system address is no page for a job, however often it is viewed', async () => {
+  const views = { '/guides/a': 300, '/robots.txt': 900, '/404': 800, '/assets/app.js': 700 };
+  expect(await planOf(views)).toEqual({ flagged: ['/guides/a'], leftOut: [] });
+});
+
 it('all of them can be flagged if the settings say so', async () => {
   expect((await planOf(SITE, { rules: { variants: [] } })).flagged).toEqual(
     Object.entries(SITE)
