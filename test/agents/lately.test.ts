@@ -42,6 +42,15 @@ it('the reason for a page says how often it was viewed lately', async () => {
   );
 });
 
+it('the reason for a page does not count a week with an outage as views of seven days', async () => {
+  const isUp = "day <> DATE '2026-11-18'";
+  const { why } = await planOf(`if(${isUp}, 1000, 0)`, {
+    site: `if(${isUp}, 600, 0)`,
+    more: "INSERT INTO days SELECT * REPLACE (day - 1 AS day, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages) FROM days WHERE day = DATE '2026-11-19'",
+  });
+  expect(why && reasonWords(why)).toMatch(/ over eight weeks; 2,000 in the two days to Nov 22, 2026$/);
+});
+
 it.each([
   ['that is read on weekdays only', 'if(isodow(day) < 6, 100, 0)', {}],
   [
