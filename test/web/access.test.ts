@@ -239,6 +239,8 @@ describe('access', () => {
     const form = { ...ann, origin: `https://${host}` };
     const posted = await ask('/agents', form, { method: 'POST', body: 'action=skip', of: behind });
     expect(posted.status).not.toBe(403);
+    const other = { ...form, origin: `https://${host}.evil.example` };
+    expect((await ask('/agents', other, { method: 'POST', of: behind })).status).toBe(403);
     await expectRights(true, { 'x-user': 'ann' }, viewed);
     await expectRights(true, { 'x-user': Buffer.from('jörg').toString('latin1') }, viewed);
     await expectRights(false, { 'x-user': 'bob' }, viewed);
