@@ -85,6 +85,7 @@ describe('beginning to send', () => {
     expect(readWorkspaceRow(state).attempt).toBe(0);
     const here = { ...placeIn(dataDir), host: 'clone' };
     expect(await adopt({ state, worker, witness }, here)).toBeUndefined();
+    expect(readWitness(witness)?.attempt).toBe(0);
     const sender = new Sender({ state, worker, here, witness, whyNot: () => Promise.resolve(undefined) });
     expect((await sender.begin(NOW, markIn(state), nothing))?.number).toBe(1);
     await expect(
