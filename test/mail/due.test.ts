@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mayBeTried, type PeriodState, settled, whatIsDue } from '../../src/mail/delivery.js';
+import { ALL_PROJECTS, mayBeTried, type PeriodState, settled, whatIsDue } from '../../src/mail/delivery.js';
 import type { Delivery } from '../../src/state/emails.js';
 import { address, delivery as stored } from './letters.js';
 
@@ -75,6 +75,23 @@ it.each<[Delivery['state'], Date | null, readonly [due: boolean, unsettled: bool
     admissions.map((one) => mayBeTried([delivery(docs, state, next)], 'prj_1', one, () => 'smtp', now)),
   ).toEqual(expected);
 });
+
+it.each<[Delivery['state'], boolean]>([
+  ['sending', false],
+  ['sent', false],
+  ['unknown', false],
+  ['failed', true],
+  ['waiting', true],
+])(
+  'while one about a project is %s, one about all projects may be tried: %s; and the reverse',
+  (state, expected) => {
+    const one = delivery(docs, state);
+    const now = at('16T03:58');
+    expect(mayBeTried([one], ALL_PROJECTS, 'unsettled', () => 'smtp', now)).toBe(expected);
+    const all = { ...one, project: ALL_PROJECTS };
+    expect(mayBeTried([all], 'prj_1', 'unsettled', () => 'smtp', now)).toBe(expected);
+  },
+);
 
 it('a delivery is attempted for four days, at intervals that double from five minutes to four hours', () => {
   const now = at('16T03:00');
