@@ -243,7 +243,7 @@ describe('access', () => {
     expect((await ask('/agents', other, { method: 'POST', of: behind })).status).toBe(403);
     await expectRights(true, { 'x-user': 'ann' }, viewed);
     await expectRights(true, { 'x-user': Buffer.from('jörg').toString('latin1') }, viewed);
-    await expectRights(false, { 'x-user': 'bob' }, viewed);
+    for (const user of ['bob', 'anna']) await expectRights(false, { 'x-user': user }, viewed);
   });
 
   it('lets only the proxy connect, and listens nowhere else without its addresses', async () => {
