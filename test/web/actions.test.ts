@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { openHistory } from '../../src/history/history.js';
-import { emptyState } from '../../src/state/open.js';
+import { emptyState, openState } from '../../src/state/open.js';
+import { readWorkspaceRow } from '../../src/state/workspace.js';
 import { hashPassword } from '../../src/web/access.js';
 import { Proposals } from '../../src/web/proposals.js';
 import { otherProcess } from '../state/other-process.js';
@@ -139,6 +140,21 @@ describe('an action', () => {
     }
     expect(site.errors).toEqual([]);
     await exporting.does('release');
+  });
+
+  it('that would send something is refused in a copy', async () => {
+    const state = (await openState(join(directory, 'data'))) ?? expect.fail('no state');
+    const { host } = readWorkspaceRow(state);
+    const moveTo = (host: string) => state.change('UPDATE workspace SET host = $host', { host });
+    const token = tokenIn((await ask('/agents')).text);
+    await moveTo('elsewhere');
+    for (const fields of [
+      { action: 'message', job: '1', form: 'shown', text: 'Mention the limits' },
+      { action: 'approve', path: '/quickstart', digest: '', instruction: 'Improve it' },
+    ])
+      expect((await act({ project: 'prj_1', token, ...fields })).text).toContain('readership adopt');
+    await moveTo(host);
+    state.close();
   });
 
   it('keeps what was typed when its form or its session is from before a restart', async () => {
