@@ -190,13 +190,15 @@ const LOADED_SINCE_REPORT = readSql(import.meta.url, 'statements/loaded-since-re
 
 const DAYS_LATE = readSql(import.meta.url, 'statements/days-late.sql');
 
-/** The statement knows it too. */
+/** The most days after its last day that a period waits for late views. */
 const LONGEST_DELAY_DAYS = 10;
 
 /** For how many of the latest days, of some projects together, an email waits because their views have not all come. */
 async function readDaysLate({ store, session: { now } }: Parts) {
   const row = z.object({ project: z.string(), days: z.int() });
-  const rows = await store.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()) });
+  // Yesterday is a day old.
+  const most = LONGEST_DELAY_DAYS - 1;
+  const rows = await store.query(DAYS_LATE, row, { yesterday: lastEndedDay(now()), most });
   const late = new Map(rows.map(({ project, days }) => [project, days]));
   return (of: readonly ProjectSettings[]): number => Math.max(0, ...of.map(({ id }) => late.get(id) ?? 0));
 }
