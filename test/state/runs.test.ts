@@ -62,10 +62,10 @@ it.each([
   expect(seen).toEqual([{ step: 'export', words, since, over }]);
 });
 
-it('the last run of a step is not one that a wrong clock dated in the future', async () => {
-  const { state } = await stateWith('0 done, 1 failed, 2000 done');
+it('the last run of a step is not one that a wrong clock dated in the future, and its failures are those since it succeeded', async () => {
+  const { state } = await stateWith('0 failed, 1 done, 2 failed, 2000 done');
   expect(readLastRuns(state, at(1000))).toMatchObject([
-    { outcome: 'failed', started_at: at(1), done_at: at(0), failures: 1 },
+    { outcome: 'failed', started_at: at(2), done_at: at(1), failures: 1 },
   ]);
 });
 
