@@ -57,6 +57,13 @@ it('a command with --project is about that project only, not about those whose i
   await expect(chosen('prj_')).rejects.toThrow('No project prj_ in the configuration; there is prj_10,');
 });
 
+it('has its witness beside the configuration; that of the sandbox has none', async () => {
+  const { runtime } = await workspaceDir(CONFIGURATION);
+  const { configuration, witness } = await readWorkspace({}, runtime);
+  expect(witness).toBe(join(configuration?.directory ?? '', '.readership.yaml.sent'));
+  expect((await readWorkspace({ sandbox: true }, runtime)).witness).toBeUndefined();
+});
+
 it('refuses a data directory whose path DuckDB misreads', async () => {
   const { runtime } = await workspaceDir(`${CONFIGURATION}dataDir: what?\n`);
   await expect(readWorkspace({}, runtime)).rejects.toThrow(/\/what\? cannot be used.* set dataDir/);
