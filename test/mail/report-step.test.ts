@@ -13,6 +13,9 @@ import { mailLines } from '../../src/print/emails.js';
 import { unsettledLines } from '../../src/print/status.js';
 import { readUnsettled } from '../../src/service/status.js';
 import { recordChoices } from '../../src/steps/improve.js';
+import { findReport } from '../../src/reports/definition.js';
+import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
+import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
 import { forgetDayFailure, recordDayFailure } from '../../src/state/days.js';
 import { planFrom } from '../agents/reading.js';
@@ -100,6 +103,19 @@ describe('the report step', () => {
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
     expect(weekly.subject).toMatch(/^Acme.*: /);
     expect(await readFile(weekly.file, 'utf8')).toContain(`<title>${weekly.subject}`);
+  });
+
+  it('sends nothing about a period before its last day has ended', async () => {
+    const parts = test.partsAt('2026-11-15T23:59:59Z');
+    const [mailing = expect.fail()] = mailingsOf(
+      { settings, projects: settings.projects },
+      await findReport('weekly', undefined),
+    );
+    const period = periodNamed('2026-W46', ISO_CALENDAR) ?? expect.fail();
+    const given = { mailing, period, recipients: mailing.audience.to, reader: test.history };
+    await expect(sendMailing(parts, { ...given, admission: 'force' })).rejects.toThrow(
+      /its last day, Nov 15, 2026, has not ended/,
+    );
   });
 
   it('lists the pages up next as they are now, and not as of the last selection', async () => {
