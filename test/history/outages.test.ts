@@ -70,6 +70,10 @@ describe('an outage', () => {
     expect(await outages()).toMatchObject([{ days: 0 }]);
     await history.run('UPDATE days SET human = 19, total = 19');
     await empty('2026-10-01', '2026-10-18');
+    // Another site has more.
+    await history.run(
+      `INSERT INTO days SELECT * REPLACE ('prj_2' AS project, 900 AS human, 900 AS total) FROM days`,
+    );
     expect(await outages()).toMatchObject([{ days: 0 }]);
   });
 
