@@ -199,6 +199,6 @@ test('an older period lists its own jobs only, and a merged one stays in the wee
   const of = async (period: string) => (await improve(period)).model;
   const pages = [{ path: '/quickstart', state: 'Merged' }];
   expect(await of('2026-W44')).toMatchObject({ pages, ready: [], failed: [] });
-  expect(await of('2026-W45')).toMatchObject({ pages, ready: [], failed: [] });
+  expect(await of('2026-W45')).toMatchObject({ pages, ready: [], unchanged: [], failed: [] });
   expect(await of('2026-W46')).toMatchObject({ pages: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
 });
