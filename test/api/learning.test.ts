@@ -1,11 +1,11 @@
 import { addHours, differenceInMilliseconds, startOfHour } from 'date-fns';
 import { expect, test } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { readRequests } from '../../src/state/platform.js';
+import { readRequests, requestsOf } from '../../src/state/platform.js';
 import type { State } from '../../src/state/state.js';
 import { openTestState } from '../open-state.js';
 import { DAY_MS, MINUTE_MS, type SleepingClock, sleepingClock } from '../sleeping-clock.js';
-import { BUCKET, paceOn } from './open-pace.js';
+import { BUCKET, paceOn, takeAll } from './open-pace.js';
 
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -150,3 +150,19 @@ test('what a refusal taught holds for every process and project with the key, an
   const other = paceOn(state, clock, { cap: 'unlimited', maxWaitMs: 0, bucket: 'another key' });
   for (let sent = 0; sent < 150; sent++) await other.next();
 });
+
+test.each([
+  [10, 10],
+  [80, 50],
+])(
+  'with a cap of %i by hand, and a limit of 50 that the platform taught, %i requests are sent',
+  async (cap, sent) => {
+    const clock = sleepingClock();
+    const { state } = await openTestState();
+    const now = clock.now();
+    const requests = requestsOf(state, BUCKET);
+    await requests.recordRefusal({ since: now, at: now, until: now });
+    await requests.recordAccepted(50, now);
+    expect(await takeAll(paceOn(state, clock, { cap, maxWaitMs: 0 }))).toBe(sent);
+  },
+);
