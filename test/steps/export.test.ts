@@ -40,11 +40,13 @@ async function setUp() {
   };
   const aDayLater = () =>
     answerOf(historyFile(cwd), 'UPDATE days SET checked_at = checked_at - INTERVAL 1 DAY');
-  return { exported, aDayLater };
+  const stored = async () =>
+    (await answerOf(historyFile(cwd), 'SELECT count(*) AS days FROM days'))[0]?.['days'];
+  return { exported, aDayLater, stored };
 }
 
 it('an export loads the latest days of every project before the history of any', async () => {
-  const { exported, aDayLater } = await setUp();
+  const { exported, aDayLater, stored } = await setUp();
   expect((await exported('--from', daysAgo(3))).code).toBe(0);
   await aDayLater();
   // Now each project has days that may have changed, and days that were never loaded.
@@ -66,6 +68,8 @@ it('an export loads the latest days of every project before the history of any',
   ).toBe(true);
   expect(past.every((each) => (each.split(' ')[1] ?? '') < daysAgo(3))).toBe(true);
   expect(stdout.match(/^prj_\d/gm)).toEqual(PROJECTS);
+  // What was read before the limit is stored.
+  expect(await stored()).toBe(String(latest.length + past.length));
 });
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
