@@ -1,16 +1,30 @@
 import { readFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { ClockError } from '../../src/api/errors.js';
+import { conclude } from '../../src/commands/steps.js';
 import { startOfDay } from '../../src/day.js';
+import { ConfigurationError, StorageError } from '../../src/errors.js';
 import { plainDayRange } from '../../src/format/days.js';
 import { thousands } from '../../src/format/numbers.js';
 import { lastEnded } from '../../src/reports/period.js';
 import { expectWhole, statesOf } from '../export/stored-days.js';
 import { inHistory, rowsOf, valuesOf } from '../open-history.js';
-import { callCli, runCli } from '../run-cli.js';
+import { answerOf } from '../duckdb.js';
+import { callCli, runCli, runtimeIn } from '../run-cli.js';
+import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { endedWith, env, expectCleanEnd, historyFile, platformOf, platformWorkspace } from './workspace.js';
+import {
+  daysAgo,
+  endedWith,
+  env,
+  expectCleanEnd,
+  historyFile,
+  platformOf,
+  platformWorkspace,
+} from './workspace.js';
 
 const logLine = z.looseObject({
   time: z.iso.datetime(),
@@ -18,6 +32,8 @@ const logLine = z.looseObject({
   outcome: z.string().optional(),
   summary: z.string().optional(),
 });
+/** An answer that asks to wait for an hour. */
+const WAIT = { 'retry-after': '3600' };
 const recordSchema = z.object({ jobs: z.array(z.object({ id: z.string() })) });
 
 describe('readership run --sandbox', () => {
@@ -127,4 +143,51 @@ it('readership run says who read the site in the week as reports have it, also i
   expect(stdout).toContain(
     `Acme Docs, ${plainDayRange(week)}: ${thousands(Number(views))} views by people, `,
   );
+});
+
+it.each([
+  ['fails', (response: ServerResponse) => response.end('<html>'), 1, 1],
+  ['is to be run again later', (response: ServerResponse) => response.writeHead(503, WAIT).end(), 75, 0],
+])(
+  'readership run that %s says so by its exit code; --paused-ok hides only a pause',
+  async (_, answer, code, paused) => {
+    const platform = await serve((__, response) => answer(response));
+    const cwd = await platformWorkspace(platform);
+    endedWith(code, await callCli(['run'], { cwd, env }));
+    endedWith(paused, await callCli(['run', '--paused-ok'], { cwd, env }));
+  },
+);
+
+it('readership audit exits with 1 until a day that differs is repaired', async () => {
+  const cwd = await platformWorkspace(await platformOf(10, 3));
+  const end = (...args: string[]) => callCli(args, { cwd, env });
+  endedWith(2, await end('export', '--to', daysAgo(0)));
+  endedWith(0, await end('export'));
+  const one = `day = '${daysAgo(6)}'`;
+  await answerOf(historyFile(cwd), `UPDATE days SET human = human - 1, total = total - 1 WHERE ${one}`);
+  endedWith(1, await end('audit'));
+  endedWith(0, await end('audit', '--repair'));
+  endedWith(0, await end('audit'));
+});
+
+it('readership improve exits with 1 if a page gets no job', async () => {
+  const cwd = await platformWorkspace(await platformOf(10, 3));
+  endedWith(0, await callCli(['export'], { cwd, env }));
+  endedWith(1, await callCli(['improve', '--apply', '/nowhere'], { cwd, env }));
+});
+
+it('of several problems, the exit code is that of what a person must fix first', () => {
+  const [later, failed, wrong] = [
+    new ClockError('later'),
+    new StorageError('failed'),
+    new ConfigurationError('wrong'),
+  ];
+  const codeOf = (...errors: Error[]) =>
+    conclude(
+      errors.map((error) => ({ step: 'export', outcome: 'failed', error })),
+      runtimeIn('/').runtime,
+    );
+  expect([codeOf(), codeOf(later), codeOf(later, failed), codeOf(later, failed, wrong)]).toEqual([
+    0, 75, 1, 2,
+  ]);
 });
