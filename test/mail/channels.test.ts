@@ -281,12 +281,12 @@ describe('what a channel gets', () => {
   });
 
   it('has links where the text has them, never cut in the middle, and none for a program', () => {
-    const href = 'https://readers.example.com/page?project=prj_1&path=%2Fa%7Cb';
+    const href = 'https://readers.example.com/page?project=prj_1&path=/a|b';
     const chat = `▲ ${chatLink(href, '/a<b')}: 20 human`;
     const { blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x', { chat }).body) as {
       blocks: { text: { text: string } }[];
     };
-    const written = `<${href.replace('&', '&amp;')}|/a&lt;b>`;
+    const written = `<${href.replace('&', '&amp;').replace('|', '%7C')}|/a&lt;b>`;
     expect(blocks[1]?.text.text).toBe(`▲ ${written}: 20 human`);
     const teams = postTo('teams', 'https://teams.example.com/x', { chat }).body;
     expect(teams).toContain(
