@@ -15,7 +15,7 @@ import { readUnsettled } from '../../src/service/status.js';
 import { recordChoices } from '../../src/steps/improve.js';
 import { findReport } from '../../src/reports/definition.js';
 import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
-import { mailingsOf, sendMailing } from '../../src/steps/mailing.js';
+import { mailingsOf, readViews, sendMailing } from '../../src/steps/mailing.js';
 import { reportStep } from '../../src/steps/report.js';
 import { forgetDayFailure, recordDayFailure } from '../../src/state/days.js';
 import { planFrom } from '../agents/reading.js';
@@ -103,6 +103,20 @@ describe('the report step', () => {
     const weekly = detail.pages.find(({ file }) => file.includes('weekly')) ?? expect.fail();
     expect(weekly.subject).toMatch(/^Acme.*: /);
     expect(await readFile(weekly.file, 'utf8')).toContain(`<title>${weekly.subject}`);
+  });
+
+  it('counts the days of its period, and no others', async () => {
+    await loadDays(test.history, day('2026-11-02'), day('2026-11-22'));
+    const period = periodNamed('2026-W46', ISO_CALENDAR) ?? expect.fail();
+    for (const where of [undefined, '/page-*']) {
+      const audience = { to: [], digest: false, where };
+      const given = { projects: settings.projects, audience };
+      expect(await readViews(test.history, given, period)).toMatchObject({
+        days: 7,
+        expected: 7,
+        human: 5348,
+      });
+    }
   });
 
   it('sends nothing about a period before its last day has ended', async () => {
