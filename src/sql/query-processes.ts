@@ -94,11 +94,11 @@ export class QueryProcesses {
     signal: AbortSignal,
     onText: (piece: string) => 'enough' | 'more',
   ): Promise<string> {
-    signal.throwIfAborted();
     const { options, cwd, environment, timeoutMs, dataDir } = this.command;
     const args = [CLI, 'sql', '--format', 'ndjson', '--timeout', `${timeoutMs}ms`, ...options];
     const directory = await mkdtemp(join(tmpdir(), 'readership-query-'));
     try {
+      signal.throwIfAborted();
       const { child, ended } = startNode(args, { cwd, env: { ...environment, TMPDIR: directory } });
       let said = '';
       const enough = new AbortController();
