@@ -123,6 +123,8 @@ export class PagingError extends ReadershipError {
   }
 }
 
+const MINUTE_MS = 60_000;
+
 /** Server text is quoted up to this many characters. */
 const QUOTE_LENGTH = 300;
 
@@ -152,8 +154,13 @@ export function responseError(
   const later = (reason: TryLaterReason, what: string) =>
     new TryLaterError(operation, reason, what, retryAfterMs, { now });
   const orMore = retryAfterMs === LONGEST_WAIT_MS ? ' or more' : '';
+  // Jobs keep these words, and are looked at hours later.
+  const until = (waitMs: number) =>
+    waitMs < MINUTE_MS ? '' : `, until ${nextMinute(addMilliseconds(now, waitMs))}`;
   const asked =
-    retryAfterMs === undefined ? said : `${said} It asks to wait ${duration(retryAfterMs)}${orMore}.`;
+    retryAfterMs === undefined
+      ? said
+      : `${said} It asks to wait ${duration(retryAfterMs)}${orMore}${until(retryAfterMs)}.`;
   if (status === 429) return later('rate-limited', `the rate limit has been reached; ${asked}`);
   // 425: the server did not want to risk acting on the request.
   if (status === 425 || (status === 503 && retryAfterMs !== undefined)) return later('not-taken', asked);

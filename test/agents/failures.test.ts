@@ -83,7 +83,7 @@ describe('what a failure says about the outcome of a POST', () => {
 
   it.each([
     [20, 20_000, '20 s.'],
-    [7_000, 3_600_000, '1 h 0 min or more.'],
+    [7_000, 3_600_000, '1 h 0 min or more, until Nov 18, 2026 at 06:00 UTC.'],
   ])('503 with Retry-After %i: the server itself says that it did not start', async (asked, ms, words) => {
     const headers = { 'retry-after': String(asked) };
     const error = await failureAfter((response) => reply(response, 503, { error: 'busy' }, headers));
