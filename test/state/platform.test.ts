@@ -24,6 +24,14 @@ it.each([
   },
 );
 
+it('requests with one key use nothing of the limit of another', async () => {
+  const { state } = await newState();
+  await requestsOf(state, 'other').count({ sent: 5, refused: 0 }, NOW);
+  const ask = () => requestsOf(state, 'key').count({ sent: 1, refused: 0 }, NOW, 1);
+  expect(await ask()).toBe(1);
+  expect(await ask()).toBe(0);
+});
+
 const DAY = day('2026-01-01');
 
 it('a limit of the platform is believed for thirty days, and another fact for good', async () => {
