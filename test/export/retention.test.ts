@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ViewCounts } from '../../src/api/schema.js';
 import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import { readDayRecords, readSettling, recommendedSettleDays } from '../../src/export/day-records.js';
-import { judgeSmaller, KEPT_FROM } from '../../src/export/retention.js';
+import { judgeSmaller, KEPT_FROM, isSmaller } from '../../src/export/retention.js';
 import { auditHistory } from '../../src/export/verify.js';
 import { readFact } from '../../src/state/platform.js';
 import type { Behaviors, Deletion } from '../platform.js';
@@ -184,4 +184,14 @@ describe('a correction downwards', () => {
     await opened.run();
     await expectKept(opened, at);
   });
+});
+
+test.each([
+  [{ human: 4, ai: 5, total: 10 }, true],
+  [{ human: 5, ai: 4, total: 10 }, true],
+  [{ human: 5, ai: 5, total: 9 }, true],
+  [{ human: 5, ai: 5, total: 10 }, false],
+  [{ human: 6, ai: 5, total: 11 }, false],
+])('%j is fewer views than 5 human and 5 AI of 10: %s', (platform, isFewer) => {
+  expect(isSmaller(platform, { human: 5, ai: 5, total: 10 })).toBe(isFewer);
 });
