@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -5,6 +6,7 @@ import { daysAgo, KEY, historyFile } from '../commands/workspace.js';
 import { answerOf } from '../duckdb.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { callCli } from '../run-cli.js';
+import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { addDays } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
@@ -70,6 +72,17 @@ it('an export loads the latest days of every project before the history of any',
   expect(stdout.match(/^prj_\d/gm)).toEqual(PROJECTS);
   // What was read before the limit is stored.
   expect(await stored()).toBe(String(latest.length + past.length));
+});
+
+it('an export that stored no day leaves no history that looks like a site without views', async () => {
+  const platform = await serve((_, response) => reply(response, 401, { error: 'no' }));
+  const cwd = await tempDir();
+  await writeFile(
+    join(cwd, 'readership.yaml'),
+    `baseUrl: ${platform.baseUrl}\nprojects: [{ id: prj_1 }]\nhistory: { start: ${daysAgo(3)} }\n`,
+  );
+  expect(await callCli(['export'], { cwd, env: { READERSHIP_API_KEY: KEY } })).toMatchObject({ code: 1 });
+  expect(existsSync(historyFile(cwd))).toBe(false);
 });
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
