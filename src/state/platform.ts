@@ -8,7 +8,7 @@ const FACT = readSql(import.meta.url, 'statements/fact.sql');
 const RECORD_FACT = readSql(import.meta.url, 'statements/record-fact.sql');
 const FORGET_FACT = 'DELETE FROM platform_facts WHERE project = $project AND fact = $fact';
 
-/** How long a limit of the platform is believed: plans change. */
+/** How long a limit of the platform is believed, and what it accepted is remembered: plans change. */
 export const BELIEVED_DAYS = 30;
 
 /** What a project can learn about its platform that is worth more than the requests that showed it. */
@@ -70,9 +70,6 @@ const LIMIT_OF = 'SELECT * FROM request_limits WHERE key = $key';
 const FORGET_OLD = 'DELETE FROM requests WHERE key = $key AND minute < $since';
 const FORGET_FUTURE = 'DELETE FROM requests WHERE key = $key AND minute > $minute';
 
-/** A limit that the platform taught is believed for so long, and what it accepted meanwhile is remembered. */
-const LIMIT_DAYS = 30;
-
 const minuteRow = z.object({ minute: timestampColumn, requests: z.int() });
 const limitRow = z.object({
   refused_since: timestampColumn.nullable(),
@@ -103,7 +100,7 @@ export function readRequests(state: State, key: string, now: Date): KnownRequest
   const found = state.get(LIMIT_OF, limitRow, { key });
   const { refused_since: since, refused_at: at, paused_until: until } = found ?? {};
   const { learned_limit: limit, learned_at: learnedAt } = found ?? {};
-  const isBelieved = learnedAt !== undefined && learnedAt !== null && learnedAt > subDays(now, LIMIT_DAYS);
+  const isBelieved = learnedAt !== undefined && learnedAt !== null && learnedAt > subDays(now, BELIEVED_DAYS);
   return {
     sent: state.all(RECENT_REQUESTS, minuteRow, { key, since: subHours(now, 2) }),
     refusals: since && at && until ? asOf({ since, at, until }, now) : undefined,
@@ -141,7 +138,7 @@ export const requestsOf = (state: State, key: string) => ({
     limit?: number,
   ): Promise<number> =>
     state.transaction(() => {
-      state.run(FORGET_OLD, { key, since: subDays(now, LIMIT_DAYS + 1) });
+      state.run(FORGET_OLD, { key, since: subDays(now, BELIEVED_DAYS + 1) });
       return state.run(COUNT_REQUESTS, {
         key,
         minute: startOfMinute(now),
@@ -158,7 +155,7 @@ export const requestsOf = (state: State, key: string) => ({
   mostAccepted: (until: Date): number =>
     state.get(MOST_ACCEPTED, z.object({ most: z.int().nullable() }), {
       key,
-      since: subDays(until, LIMIT_DAYS),
+      since: subDays(until, BELIEVED_DAYS),
       until,
     })?.most ?? 0,
   /** Records that requests are accepted again, and the limit that this taught, if it taught one. */
