@@ -133,22 +133,18 @@ function reviewLines({ inReview, now }: ImprovePlan): string[] {
   const toCheck = inReview.length - waiting.length;
   const [oldest] = waiting;
   const isLate = (job: Job) => differenceInDays(now, openedAt(job)) >= LATE_REVIEW_DAYS;
-  return [
-    ...(oldest === undefined
-      ? []
-      : [
-          `  ${counted(waiting.length, 'pull request')} waiting for review${waiting.length === 1 ? '' : ', the oldest'} since ${sinceOf(oldest)}`,
-        ]),
+  const since = (job: Job) => `${waiting.length === 1 ? '' : ', the oldest'} since ${sinceOf(job)}`;
+  return indented([
+    oldest !== undefined && `${counted(waiting.length, 'pull request')} waiting for review${since(oldest)}`,
     ...waiting
       .filter(isLate)
       .slice(0, LATE_SHOWN)
       .map((job) =>
-        escapeUnsafe(`    ${job.path}  job ${job.id}, since ${sinceOf(job)}, ${job.pr_link ?? ''}`),
+        escapeUnsafe(`  ${job.path}  job ${job.id}, since ${sinceOf(job)}, ${job.pr_link ?? ''}`),
       ),
-    ...(toCheck === 0
-      ? []
-      : [`  ${counted(toCheck, 'pull request')} to check, which could not be looked up: readership status`]),
-  ];
+    toCheck > 0 &&
+      `${counted(toCheck, 'pull request')} to check, which could not be looked up: readership status`,
+  ]);
 }
 
 /** How many jobs were created, or why none was. */
