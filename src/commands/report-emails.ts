@@ -1,3 +1,4 @@
+import { selectingNow } from '../agents/plan.js';
 import { withState } from '../app/state.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, isSameRecipient, parseRecipient, type Recipient } from '../config/recipients.js';
@@ -82,14 +83,15 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
 /** The deliveries of the mailings, each with whether this command attempted it. */
 async function send(given: Parts, mailings: readonly Mailing[], options: SendOptions) {
   const parts = await byBothClocks(given);
-  const { workspace, state, session } = parts;
+  const { workspace, state, store: reader, session } = parts;
+  const { reports, improve: rules } = workspace.settings;
+  const selectNow = selectingNow({ reader, state, rules, now: session.now(), signal: session.signal });
   const admission = options.force === true ? 'force' : 'unsettled';
   const attempted: Sent = { deliveries: [], pausedBy: undefined, silentHosts: new Set() };
   const { results, empty } = await eachLoaded(mailings, async (mailing) => {
     const recipients = mailing.audience.to;
-    const { reports } = workspace.settings;
     const period = choosePeriod(mailing.report.period, options.period, session.now(), reports);
-    const due = { mailing, period, recipients, admission, reader: parts.store } as const;
+    const due = { mailing, period, recipients, admission, reader, selectNow } as const;
     addSent(attempted, await sendMailing(parts, due));
     return deliveriesOf(state, mailing)
       .filter((one) => one.period === period.name)

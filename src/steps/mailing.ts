@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type SelectNow, selectingNow } from '../agents/plan.js';
+import type { SelectNow } from '../agents/plan.js';
 import { isSameRecipient, type MailAudience, type Recipient } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, daysIn, lastEndedDay } from '../day.js';
@@ -60,12 +60,13 @@ interface DueMailing {
   readonly admission: DeliveryAdmission;
   /** The history. */
   readonly reader: Reader;
+  readonly selectNow: SelectNow;
 }
 
 /** Sends a period of a mailing to the recipients whose deliveries may be attempted. */
 export async function sendMailing(
   parts: Parts,
-  { mailing, period, recipients, admission, reader }: DueMailing,
+  { mailing, period, recipients, admission, reader, selectNow }: DueMailing,
 ): Promise<Sent> {
   const { workspace, state, session } = parts;
   const { report, project } = mailing;
@@ -74,9 +75,7 @@ export async function sendMailing(
       `${report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
-  const { signal } = session;
   const now = session.now();
-  const selectNow = selectingNow({ reader, state, rules: workspace.settings.improve, now, signal });
   const notice = await reportNotice({ place: workspace, state, reader, now, selectNow }, mailing, period);
   const key = { report: report.name, project, period: period.name };
   return deliver(parts, await composeAll(parts, notice, key, recipients), admission);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { addHours, max, min, subHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import { selectingNow } from '../agents/plan.js';
+import { type SelectNow, selectingNow } from '../agents/plan.js';
 import { nextScheduled } from '../config/cron.js';
 import { isSameRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -91,7 +91,7 @@ export async function reportStep(given: Parts): Promise<StepResult<Reported>> {
         for (const period of unsentBefore(state, mailing, due, settings.reports))
           for (const project of mailing.projects)
             if (!isRendered(project, period)) await attempt(() => render(project, period));
-        await attempt(() => sendDue(parts, { reader, mailing, daysLate: days }, detail));
+        await attempt(() => sendDue(parts, { reader, selectNow, mailing, daysLate: days }, detail));
       }
     });
   }
@@ -130,10 +130,11 @@ const firstLoad = z.object({ began_at: timestampColumn.nullable() });
  */
 async function sendDue(
   parts: Parts,
-  { reader, mailing, daysLate }: { reader: Reader; mailing: Mailing; daysLate: number },
+  { daysLate, ...given }: { reader: Reader; selectNow: SelectNow; mailing: Mailing; daysLate: number },
   reported: Reported,
 ): Promise<void> {
   const { workspace, state, sender, outgoing, session } = parts;
+  const { reader, mailing } = given;
   const { settings } = workspace;
   const { now, signal } = session;
   const { report, audience, project, projects } = mailing;
@@ -175,7 +176,7 @@ async function sendDue(
     if ('until' in due) held(name, due);
     else if (!signal.aborted && sender.otherPlace() === undefined) {
       const { recipients } = due;
-      const sent = await sendMailing(parts, { mailing, period, recipients, admission: 'due', reader });
+      const sent = await sendMailing(parts, { ...given, period, recipients, admission: 'due' });
       const { deliveries, pausedBy, silentHosts } = sent;
       addSent(reported, sent);
       const untried = recipients.length - deliveries.length;

@@ -126,7 +126,8 @@ describe('the report step', () => {
       await findReport('weekly', undefined),
     );
     const period = periodNamed('2026-W46', ISO_CALENDAR) ?? expect.fail();
-    const given = { mailing, period, recipients: mailing.audience.to, reader: test.history };
+    const sources = { reader: test.history, selectNow: () => Promise.resolve(undefined) };
+    const given = { mailing, period, recipients: mailing.audience.to, ...sources };
     await expect(sendMailing(parts, { ...given, admission: 'force' })).rejects.toThrow(
       /its last day, Nov 15, 2026, has not ended/,
     );

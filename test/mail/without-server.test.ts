@@ -100,11 +100,12 @@ describe('without a mail server', () => {
     await report(MONDAY, { hasServer: true });
     await report('2026-11-17T03:00:00Z', { hasServer: false });
     const parts = partsAt('2026-11-17T04:00:00Z', false);
+    const sources = { reader: parts.store, selectNow: () => Promise.resolve(undefined) };
     const period = lastEnded('week', new Date(MONDAY), settings.reports);
     // As `report send --force` does.
     for (const mailing of mailingsOf(parts.workspace, await findReport('weekly', test.directory))) {
       const recipients = mailing.audience.to;
-      await sendMailing(parts, { mailing, period, recipients, admission: 'force', reader: parts.store });
+      await sendMailing(parts, { mailing, period, recipients, admission: 'force', ...sources });
     }
     await report('2026-11-18T03:00:00Z', { hasServer: true });
     expect(await received('docs@example.com')).toEqual(['Nov 9']);
